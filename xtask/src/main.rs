@@ -1,0 +1,2 @@
+//! Build logic of the workspace.
+fn main() {}
