@@ -1,0 +1,280 @@
+//! The state of a watcher as plain data: what a health endpoint prints.
+//!
+//! [`Status`] is published whenever something in it changes; reading it costs a clone and never
+//! waits for the watcher. It says what the watcher does ([`Phase`]), how fresh its data is
+//! ([`Status::last_contact`]) and what went wrong last ([`WatchError`], kept after recovery).
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+
+/// What a watcher is doing at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Not running yet: nothing was asked from the server.
+    #[default]
+    Starting,
+    /// Reading the full state, in pages or as a stream. Before the first sync this is the initial
+    /// load; later it is a relist, during which reads go on from what is stored.
+    Listing {
+        /// Pages read so far; zero while the state comes as a stream.
+        pages: u32,
+        /// Objects read so far.
+        items: u64,
+    },
+    /// Following the changes.
+    Watching,
+    /// Waiting after a failure.
+    BackingOff {
+        /// When the next request is due.
+        until: Instant,
+        /// Which attempt in a row has failed, from one.
+        attempt: u32,
+    },
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Starting => f.write_str("starting"),
+            Self::Listing { pages, items } => {
+                write!(f, "listing ({items} objects, {pages} pages so far)")
+            }
+            Self::Watching => f.write_str("watching"),
+            Self::BackingOff { attempt, .. } => write!(f, "waiting after {attempt} failures"),
+        }
+    }
+}
+
+/// A watcher's state at one moment.
+///
+/// Times that measure an age are [`Instant`]s, so that they follow tokio's clock.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Status {
+    /// What it is doing.
+    pub phase: Phase,
+    /// Whether the initial load is complete. Never goes back to false.
+    pub synced: bool,
+    /// When the initial load was complete.
+    pub synced_at: Option<Instant>,
+    /// How many objects the store holds.
+    pub objects: usize,
+    /// The version up to which the store is current; none before the first list is complete, and
+    /// with several namespaces, which have one each.
+    pub resource_version: Option<String>,
+    /// When the server was last heard: any byte of a successful answer counts, bookmarks too.
+    /// With several namespaces the oldest of theirs.
+    pub last_contact: Option<Instant>,
+    /// When the last watch event about an object came.
+    pub last_event: Option<Instant>,
+    /// Full lists after the initial one.
+    pub relists: u64,
+    /// Watches that were opened again where the former one had ended.
+    pub restarts: u64,
+    /// Objects that could not be decoded and were skipped.
+    pub skipped: u64,
+    /// Why the last of them was skipped: namespace, name if known, and the reason.
+    pub last_skipped: Option<String>,
+    /// Callbacks that panicked.
+    pub callback_panics: u64,
+    /// The last failure; kept after recovery.
+    pub last_watch_error: Option<WatchError>,
+}
+
+impl Status {
+    /// How long ago the server was last heard; none before the first contact.
+    ///
+    /// A healthy watch hears a bookmark about once a minute, so an age of many minutes means that
+    /// the cache may be stale although nothing has failed yet.
+    #[must_use]
+    pub fn contact_age(&self, now: Instant) -> Option<Duration> {
+        let last = self.last_contact?;
+        Some(now.saturating_duration_since(last))
+    }
+}
+
+/// The kind of a failure; what a program may want to decide on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorClass {
+    /// No connection, or it broke.
+    Connection,
+    /// The connection said nothing for longer than allowed, and was given up.
+    Idle,
+    /// 401: the server does not accept the credentials.
+    Unauthorized,
+    /// 403: the right is missing. Goes on when it is granted.
+    Forbidden,
+    /// 404: the server does not serve this kind (yet).
+    NotFound,
+    /// 429: the server asks for patience.
+    Throttled,
+    /// 410: the version is no longer in the server's history; answered by a relist.
+    Expired,
+    /// The server is behind a version seen before; waited for.
+    Behind,
+    /// Versions run backwards, as after a restore from a backup; answered by a relist from scratch.
+    Backwards,
+    /// 5xx: the server failed.
+    Server,
+    /// Another refusal (4xx).
+    Rejected,
+    /// The answer makes no sense.
+    Protocol,
+}
+
+impl ErrorClass {
+    /// A short, stable name, fit for a metric's label.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connection => "connection",
+            Self::Idle => "idle",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::NotFound => "not_found",
+            Self::Throttled => "throttled",
+            Self::Expired => "expired",
+            Self::Behind => "behind",
+            Self::Backwards => "backwards",
+            Self::Server => "server",
+            Self::Rejected => "rejected",
+            Self::Protocol => "protocol",
+        }
+    }
+
+    const fn describe(self) -> &'static str {
+        match self {
+            Self::Connection => "connection failed",
+            Self::Idle => "connection went silent",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::NotFound => "kind not served",
+            Self::Throttled => "throttled",
+            Self::Expired => "version expired",
+            Self::Behind => "server is behind",
+            Self::Backwards => "versions run backwards",
+            Self::Server => "server error",
+            Self::Rejected => "rejected",
+            Self::Protocol => "unexpected answer",
+        }
+    }
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.describe())
+    }
+}
+
+/// What was asked, in the words of RBAC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Verb {
+    /// A list, or a page of one.
+    List,
+    /// A watch; also one that was asked to begin with the present state.
+    Watch,
+}
+
+impl Verb {
+    /// `list` or `watch`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Watch => "watch",
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A failure of a list or a watch: when, what was asked, and what came back.
+///
+/// Displays as `cannot list v1/pods in namespace shop: forbidden (403): …`; holds the message of
+/// the server's Status, never a response body or a credential.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WatchError {
+    /// When it happened, for people; ages are in [`Status`].
+    pub at: SystemTime,
+    /// What kind of failure.
+    pub class: ErrorClass,
+    /// The HTTP status, or the code inside an error event.
+    pub code: Option<u16>,
+    /// What was asked.
+    pub verb: Verb,
+    /// Of which kind (`v1/pods`, `networking.k8s.io/v1/ingresses`).
+    pub resource: String,
+    /// In which namespace; none for all or for a cluster-scoped kind.
+    pub namespace: Option<String>,
+    /// In the server's words, or ours.
+    pub message: String,
+}
+
+impl fmt::Display for WatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {} {}", self.verb, self.resource)?;
+        if let Some(namespace) = &self.namespace {
+            write!(f, " in namespace {namespace}")?;
+        }
+        write!(f, ": {}", self.class)?;
+        if let Some(code) = self.code {
+            write!(f, " ({code})")?;
+        }
+        if !self.message.is_empty() {
+            write!(f, ": {}", self.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for WatchError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(namespace: Option<&str>, code: Option<u16>, message: &str) -> WatchError {
+        WatchError {
+            at: SystemTime::UNIX_EPOCH,
+            class: ErrorClass::Forbidden,
+            code,
+            verb: Verb::List,
+            resource: "networking.k8s.io/v1/ingresses".into(),
+            namespace: namespace.map(Into::into),
+            message: message.into(),
+        }
+    }
+
+    #[test]
+    fn c35_an_error_names_verb_resource_and_namespace() {
+        assert_eq!(
+            error(Some("shop"), Some(403), "user \"u\" may not").to_string(),
+            "cannot list networking.k8s.io/v1/ingresses in namespace shop: forbidden (403): user \"u\" may not"
+        );
+        assert_eq!(
+            error(None, None, "").to_string(),
+            "cannot list networking.k8s.io/v1/ingresses: forbidden"
+        );
+    }
+
+    #[test]
+    fn c17_the_age_of_the_last_contact_grows() {
+        let start = Instant::now();
+        let mut status = Status::default();
+        assert_eq!(status.contact_age(start), None);
+        status.last_contact = Some(start);
+        let later = start + Duration::from_secs(90);
+        assert_eq!(status.contact_age(later), Some(Duration::from_secs(90)));
+        assert_eq!(status.phase.to_string(), "starting");
+    }
+}
