@@ -74,9 +74,7 @@ pub struct PathError {
 impl Path {
     /// A path made of these steps. Without any step it selects the whole object.
     pub fn from_steps(steps: impl IntoIterator<Item = Step>) -> Path {
-        Path {
-            steps: steps.into_iter().collect(),
-        }
+        Path { steps: steps.into_iter().collect() }
     }
 
     /// The steps from the root down.
@@ -105,11 +103,7 @@ impl Path {
     /// ```
     pub fn covers(&self, other: &Path) -> bool {
         self.steps.len() <= other.steps.len()
-            && self
-                .steps
-                .iter()
-                .zip(&other.steps)
-                .all(|(own, theirs)| *own == Step::Wildcard || own == theirs)
+            && self.steps.iter().zip(&other.steps).all(|(own, theirs)| *own == Step::Wildcard || own == theirs)
     }
 
     /// Whether the path has a wildcard, that is, whether it can select more than one value.
@@ -161,10 +155,7 @@ impl fmt::Debug for Path {
 
 /// Names that the canonical text writes without brackets: what needs no thought in any dialect, and `-`.
 fn is_bare(name: &str) -> bool {
-    !name.is_empty()
-        && name
-            .chars()
-            .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
 fn write_quoted(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
@@ -180,12 +171,7 @@ fn write_quoted(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
 
 impl PathError {
     fn new(message: impl Into<Box<str>>, column: usize) -> PathError {
-        PathError {
-            message: message.into(),
-            column,
-            hint: None,
-            needs_query: false,
-        }
+        PathError { message: message.into(), column, hint: None, needs_query: false }
     }
 
     fn hint(mut self, hint: impl Into<Box<str>>) -> PathError {
@@ -196,12 +182,7 @@ impl PathError {
     /// For what is JSONPath, but more than members, indexes and wildcards.
     fn unsupported(what: &str, column: usize) -> PathError {
         let message = format!("{what} in a plain path");
-        PathError {
-            message: message.into(),
-            column,
-            hint: None,
-            needs_query: true,
-        }
+        PathError { message: message.into(), column, hint: None, needs_query: true }
     }
 
     /// What is wrong, without position and hint.

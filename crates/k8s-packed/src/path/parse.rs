@@ -25,11 +25,7 @@ const MAPS_OF_KEYS: [&str; 14] = [
 ];
 
 pub(super) fn parse(text: &str) -> Result<Vec<Step>, PathError> {
-    let parsed = if text.starts_with('$') {
-        rfc9535(text)
-    } else {
-        kubectl(text)
-    };
+    let parsed = if text.starts_with('$') { rfc9535(text) } else { kubectl(text) };
     let checked = parsed.and_then(|parts| check_label_keys(&parts).map(|()| parts));
     match checked {
         Ok(parts) => Ok(parts.into_iter().map(|part| part.step).collect()),
@@ -85,19 +81,13 @@ fn kubectl(text: &str) -> Result<Vec<Part>, PathError> {
                     return Err(space_in(&parts, offset));
                 }
             }
-            Some('[') => parts.push(Part {
-                step: bracket(&mut at)?,
-                dotted: false,
-                offset,
-            }),
+            Some('[') => parts.push(Part { step: bracket(&mut at)?, dotted: false, offset }),
             Some('.') => {
                 at.bump();
                 match at.peek() {
                     Some('.') => return Err(PathError::unsupported("recursive descent", offset)),
                     Some('[') => {
-                        return Err(
-                            PathError::new("'.' before '['", offset).hint("leave the dot away")
-                        );
+                        return Err(PathError::new("'.' before '['", offset).hint("leave the dot away"));
                     }
                     _ => parts.push(dotted(&mut at, parts.is_empty())?),
                 }
@@ -118,21 +108,15 @@ fn kubectl(text: &str) -> Result<Vec<Part>, PathError> {
 fn check_after_braces(at: &Cursor<'_>) -> Result<(), PathError> {
     match at.peek() {
         None => Ok(()),
-        Some('{') => {
-            Err(PathError::new("second group of braces", at.here())
-                .hint("a path is one expression"))
-        }
-        Some(_) => {
-            Err(PathError::new("text after '}'", at.here()).hint("a path is one expression"))
-        }
+        Some('{') => Err(PathError::new("second group of braces", at.here()).hint("a path is one expression")),
+        Some(_) => Err(PathError::new("text after '}'", at.here()).hint("a path is one expression")),
     }
 }
 
 fn space_in(parts: &[Part], offset: usize) -> PathError {
     match parts {
         [only] if only.name() == Some("range") => {
-            PathError::new("template command 'range'", only.offset)
-                .hint("a path is one expression, use [*]")
+            PathError::new("template command 'range'", only.offset).hint("a path is one expression, use [*]")
         }
         _ => PathError::new("unexpected space", offset),
     }
@@ -142,9 +126,8 @@ fn unexpected(c: char, offset: usize) -> PathError {
     match c {
         '{' => PathError::new("text before '{'", 0).hint("a path is one expression"),
         ']' | '}' => PathError::new(format!("'{c}' without its counterpart"), offset),
-        _ => PathError::new(format!("unexpected {c:?}"), offset).hint(
-            "write such a name in brackets and quotes, or put a backslash before the character",
-        ),
+        _ => PathError::new(format!("unexpected {c:?}"), offset)
+            .hint("write such a name in brackets and quotes, or put a backslash before the character"),
     }
 }
 
@@ -169,16 +152,8 @@ fn dotted(at: &mut Cursor<'_>, first: bool) -> Result<Part, PathError> {
             '*' if name.is_empty() && !escaped => {
                 at.bump();
                 return match at.peek() {
-                    None | Some('.' | '[' | '}') => Ok(Part {
-                        step: Step::Wildcard,
-                        dotted: true,
-                        offset,
-                    }),
-                    Some(c) if c.is_whitespace() => Ok(Part {
-                        step: Step::Wildcard,
-                        dotted: true,
-                        offset,
-                    }),
+                    None | Some('.' | '[' | '}') => Ok(Part { step: Step::Wildcard, dotted: true, offset }),
+                    Some(c) if c.is_whitespace() => Ok(Part { step: Step::Wildcard, dotted: true, offset }),
                     Some(_) => Err(unexpected('*', offset)),
                 };
             }
@@ -199,11 +174,7 @@ fn dotted(at: &mut Cursor<'_>, first: bool) -> Result<Part, PathError> {
             Some(c) => unexpected(c, offset),
         });
     }
-    Ok(Part {
-        step: Step::Member(name.into()),
-        dotted: true,
-        offset,
-    })
+    Ok(Part { step: Step::Member(name.into()), dotted: true, offset })
 }
 
 /// What stands in brackets; the cursor is on `[` and ends behind `]`.
@@ -227,9 +198,7 @@ fn bracket(at: &mut Cursor<'_>) -> Result<Step, PathError> {
             return Err(PathError::new("script expression", offset).hint("use a filter, [?(…)]"));
         }
         Some(_) => {
-            return Err(
-                PathError::new("name without quotes in brackets", offset).hint("write ['name']")
-            );
+            return Err(PathError::new("name without quotes in brackets", offset).hint("write ['name']"));
         }
     };
     close(at, open, step)
@@ -298,11 +267,7 @@ fn rfc9535(text: &str) -> Result<Vec<Part>, PathError> {
             }
             None if parts.is_empty() => return Err(PathError::new("empty path", 0)),
             None => return Ok(parts),
-            Some('[') => parts.push(Part {
-                step: rfc_bracket(&mut at)?,
-                dotted: false,
-                offset,
-            }),
+            Some('[') => parts.push(Part { step: rfc_bracket(&mut at)?, dotted: false, offset }),
             Some('.') => {
                 at.bump();
                 parts.push(rfc_dotted(&mut at, offset, &parts)?);
@@ -311,9 +276,7 @@ fn rfc9535(text: &str) -> Result<Vec<Part>, PathError> {
                 return Err(PathError::new("text before '{'", 0).hint("a path is one expression"));
             }
             Some(c) => {
-                return Err(
-                    PathError::new(format!("unexpected {c:?}"), offset).hint("expected '.' or '['")
-                );
+                return Err(PathError::new(format!("unexpected {c:?}"), offset).hint("expected '.' or '['"));
             }
         }
     }
@@ -326,11 +289,7 @@ fn rfc_dotted(at: &mut Cursor<'_>, dot: usize, before: &[Part]) -> Result<Part, 
         Some('.') => return Err(PathError::unsupported("recursive descent", dot)),
         Some('*') => {
             at.bump();
-            return Ok(Part {
-                step: Step::Wildcard,
-                dotted: true,
-                offset,
-            });
+            return Ok(Part { step: Step::Wildcard, dotted: true, offset });
         }
         Some('[') => return Err(PathError::new("'.' before '['", dot).hint("leave the dot away")),
         None => return Err(PathError::new("name missing after '.'", offset)),
@@ -346,11 +305,7 @@ fn rfc_dotted(at: &mut Cursor<'_>, dot: usize, before: &[Part]) -> Result<Part, 
     match at.peek() {
         // Most likely a key that would be accepted in the other dialect, or one that needs its brackets.
         Some(c @ ('-' | '/' | ':' | '\\')) => Err(rfc_key_error(c, at, before, name, offset)),
-        _ => Ok(Part {
-            step: Step::Member(name.into()),
-            dotted: true,
-            offset,
-        }),
+        _ => Ok(Part { step: Step::Member(name.into()), dotted: true, offset }),
     }
 }
 
@@ -364,28 +319,12 @@ fn rfc_name_error(c: char, offset: usize) -> PathError {
 }
 
 /// For a character that RFC 9535 refuses in a dotted name: shows the bracketed form of the whole key.
-fn rfc_key_error(
-    c: char,
-    at: &Cursor<'_>,
-    before: &[Part],
-    name: &str,
-    offset: usize,
-) -> PathError {
+fn rfc_key_error(c: char, at: &Cursor<'_>, before: &[Part], name: &str, offset: usize) -> PathError {
     let rest = &at.text[at.pos..];
     let end = rest.find(['.', '[', ' ']).unwrap_or(rest.len());
-    let mut parts: Vec<Part> = before
-        .iter()
-        .map(|p| Part {
-            step: p.step.clone(),
-            ..*p
-        })
-        .collect();
+    let mut parts: Vec<Part> = before.iter().map(|p| Part { step: p.step.clone(), ..*p }).collect();
     let whole = format!("{name}{}", rest[..end].replace('\\', ""));
-    parts.push(Part {
-        step: Step::Member(whole.into()),
-        dotted: true,
-        offset,
-    });
+    parts.push(Part { step: Step::Member(whole.into()), dotted: true, offset });
     if let Err(error) = check_label_keys(&parts) {
         return error;
     }
@@ -408,9 +347,7 @@ fn rfc_bracket(at: &mut Cursor<'_>) -> Result<Step, PathError> {
             let start = at.pos;
             let index = integer(at)?;
             let digits = at.text[start..at.pos].trim_start_matches('-');
-            if (digits.len() > 1 && digits.starts_with('0'))
-                || (index == 0 && at.text[start..].starts_with('-'))
-            {
+            if (digits.len() > 1 && digits.starts_with('0')) || (index == 0 && at.text[start..].starts_with('-')) {
                 return Err(PathError::new("index with a leading zero", offset));
             }
             Step::Index(index)
@@ -420,9 +357,7 @@ fn rfc_bracket(at: &mut Cursor<'_>) -> Result<Step, PathError> {
         None => return Err(PathError::new("unclosed '['", open)),
         Some(']') => return Err(PathError::new("empty brackets", open)),
         Some(_) => {
-            return Err(
-                PathError::new("name without quotes in brackets", offset).hint("write ['name']")
-            );
+            return Err(PathError::new("name without quotes in brackets", offset).hint("write ['name']"));
         }
     };
     at.skip_spaces();
@@ -450,8 +385,9 @@ fn rfc_quoted(at: &mut Cursor<'_>, quote: char) -> Result<String, PathError> {
                 Some(c) if c == quote => name.push(c),
                 Some('u') => name.push(unicode_escape(at, offset)?),
                 Some(_) => {
-                    return Err(PathError::new("unknown escape", offset)
-                        .hint("after '$', dots in quotes need no backslash"));
+                    return Err(
+                        PathError::new("unknown escape", offset).hint("after '$', dots in quotes need no backslash")
+                    );
                 }
             },
             Some(c) if c < ' ' => {
@@ -472,9 +408,7 @@ fn unicode_escape(at: &mut Cursor<'_>, offset: usize) -> Result<char, PathError>
     if !(0xD800..0xDC00).contains(&unit) || !at.eat('\\') || !at.eat('u') {
         return Err(wrong());
     }
-    let low = hex4(at)
-        .filter(|low| (0xDC00..0xE000).contains(low))
-        .ok_or_else(wrong)?;
+    let low = hex4(at).filter(|low| (0xDC00..0xE000).contains(low)).ok_or_else(wrong)?;
     char::from_u32(0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00)).ok_or_else(wrong)
 }
 
@@ -495,14 +429,8 @@ fn check_label_keys(parts: &[Part]) -> Result<(), PathError> {
         let Some(map) = part.name().filter(|name| MAPS_OF_KEYS.contains(name)) else {
             continue;
         };
-        let key: Vec<&str> = parts[i + 1..]
-            .iter()
-            .take_while(|p| p.dotted)
-            .map_while(Part::name)
-            .collect();
-        let text_values = matches!(map, "labels" | "annotations")
-            && i > 0
-            && parts[i - 1].name() == Some("metadata");
+        let key: Vec<&str> = parts[i + 1..].iter().take_while(|p| p.dotted).map_while(Part::name).collect();
+        let text_values = matches!(map, "labels" | "annotations") && i > 0 && parts[i - 1].name() == Some("metadata");
         let slash = key.iter().skip(1).any(|name| name.contains('/'));
         if key.len() < 2 || !(slash || text_values) {
             continue;
@@ -516,10 +444,8 @@ fn check_label_keys(parts: &[Part]) -> Result<(), PathError> {
         let steps = parts[..=i].iter().chain(&parts[i + 1 + key.len()..]);
         let mut steps: Vec<Step> = steps.map(|p| p.step.clone()).collect();
         steps.insert(i + 1, whole);
-        return Err(
-            PathError::new(format!("unescaped dots in {what}"), parts[i + 1].offset)
-                .hint(format!("write {}", Path::from_steps(steps))),
-        );
+        return Err(PathError::new(format!("unescaped dots in {what}"), parts[i + 1].offset)
+            .hint(format!("write {}", Path::from_steps(steps))));
     }
     Ok(())
 }

@@ -2,8 +2,7 @@ use super::{Path, PathError, Step};
 use proptest::prelude::*;
 
 fn path(text: &str) -> Path {
-    text.parse()
-        .unwrap_or_else(|error| panic!("{text:?}: {error}"))
+    text.parse().unwrap_or_else(|error| panic!("{text:?}: {error}"))
 }
 
 fn error(text: &str) -> PathError {
@@ -118,10 +117,7 @@ fn c72_ways_to_write_the_start() {
         ("{", "unclosed '{' at column 1"),
         ("{}", "empty path at column 1"),
         ("{.}", "empty path at column 2"),
-        (
-            "metadata..name",
-            "recursive descent in a plain path at column 9",
-        ),
+        ("metadata..name", "recursive descent in a plain path at column 9"),
         ("..name", "recursive descent in a plain path at column 1"),
         ("metadata.name.", "name missing after '.' at column 15"),
         ("$.metadata.", "name missing after '.' at column 12"),
@@ -129,52 +125,25 @@ fn c72_ways_to_write_the_start() {
         ("metadata.name ", "unexpected space at column 14"),
         ("metadata. name", "unexpected space at column 10"),
         ("$.metadata.name ", "unexpected space at column 16"),
-        (
-            "metadata.[name]",
-            "'.' before '[' at column 9: leave the dot away",
-        ),
-        (
-            "metadata.['name']",
-            "'.' before '[' at column 9: leave the dot away",
-        ),
-        (
-            "metadata[name]",
-            "name without quotes in brackets at column 10: write ['name']",
-        ),
+        ("metadata.[name]", "'.' before '[' at column 9: leave the dot away"),
+        ("metadata.['name']", "'.' before '[' at column 9: leave the dot away"),
+        ("metadata[name]", "name without quotes in brackets at column 10: write ['name']"),
         ("metadata[]", "empty brackets at column 9"),
         ("metadata['name'", "unclosed '[' at column 9"),
         ("metadata['name", "unclosed quote at column 10"),
         ("metadata['name\\", "unclosed quote at column 10"),
         ("metadata.name\\", "backslash at the end at column 14"),
         ("{.metadata.name", "unclosed '{' at column 1"),
-        (
-            ".metadata.name}",
-            "'}' without its counterpart at column 15",
-        ),
-        (
-            "{.metadata.name}{.kind}",
-            "second group of braces at column 17: a path is one expression",
-        ),
-        (
-            "{.metadata.name} x",
-            "text after '}' at column 17: a path is one expression",
-        ),
+        (".metadata.name}", "'}' without its counterpart at column 15"),
+        ("{.metadata.name}{.kind}", "second group of braces at column 17: a path is one expression"),
+        ("{.metadata.name} x", "text after '}' at column 17: a path is one expression"),
         ("name: {.metadata.name}", "unexpected space at column 6"),
-        (
-            "x{.metadata.name}",
-            "text before '{' at column 1: a path is one expression",
-        ),
-        (
-            "{range .items[*]}",
-            "template command 'range' at column 2: a path is one expression, use [*]",
-        ),
+        ("x{.metadata.name}", "text before '{' at column 1: a path is one expression"),
+        ("{range .items[*]}", "template command 'range' at column 2: a path is one expression, use [*]"),
         ("metadata]", "']' without its counterpart at column 9"),
         ("ä.b]", "']' without its counterpart at column 4"),
         ("a['b'c]", "expected ']', found 'c' at column 6"),
-        (
-            "a[(@.length-1)]",
-            "script expression at column 3: use a filter, [?(…)]",
-        ),
+        ("a[(@.length-1)]", "script expression at column 3: use a filter, [?(…)]"),
         (
             "a.b*",
             "unexpected '*' at column 4: write such a name in brackets and quotes, or put a backslash before the character",
@@ -184,10 +153,7 @@ fn c72_ways_to_write_the_start() {
             "$.a.0",
             "unexpected '0' at column 5: after '$', a name with such a character is written in brackets and quotes",
         ),
-        (
-            "$.a['b\\.c']",
-            "unknown escape at column 7: after '$', dots in quotes need no backslash",
-        ),
+        ("$.a['b\\.c']", "unknown escape at column 7: after '$', dots in quotes need no backslash"),
         ("$a", "unexpected 'a' at column 2: expected '.' or '['"),
     ] {
         check_error(text, expected);
@@ -234,10 +200,7 @@ fn what_needs_a_query_engine_says_so() {
 
 #[test]
 fn rfc_escapes() {
-    assert_eq!(
-        path(r"$['\u0061\t\ud83d\ude00\'']").steps(),
-        [Step::Member("a\t😀'".into())]
-    );
+    assert_eq!(path(r"$['\u0061\t\ud83d\ude00\'']").steps(), [Step::Member("a\t😀'".into())]);
     check_error(r"$['\ud83d']", "invalid unicode escape at column 4");
     check_error(r"$['\u00zz']", "invalid unicode escape at column 4");
     check_error("$['a\nb']", "control character in quotes at column 5");
@@ -252,25 +215,13 @@ fn covers_itself_and_what_lies_below() {
         ("metadata.name", "metadata.name", true),
         ("metadata.name", "metadata", false),
         ("metadata.*", "metadata.name", true),
-        (
-            "status.conditions[*].lastProbeTime",
-            "status.conditions[0].lastProbeTime",
-            true,
-        ),
-        (
-            "status.conditions[*].lastProbeTime",
-            "status.conditions[*].lastProbeTime.x",
-            true,
-        ),
+        ("status.conditions[*].lastProbeTime", "status.conditions[0].lastProbeTime", true),
+        ("status.conditions[*].lastProbeTime", "status.conditions[*].lastProbeTime.x", true),
         ("status.conditions[0]", "status.conditions[*].type", false),
         ("status.conditions[-1]", "status.conditions[0].type", false),
         ("metadata.labels", "metadata.label", false),
     ] {
-        assert_eq!(
-            path(own).covers(&path(other)),
-            expected,
-            "{own} covers {other}"
-        );
+        assert_eq!(path(own).covers(&path(other)), expected, "{own} covers {other}");
     }
     assert!(path("a.b").is_prefix_of(&path("a.b[0]")));
     assert!(!path("a[*]").is_prefix_of(&path("a[0]")));

@@ -1,0 +1,348 @@
+//! The serde visitor that reads a value into the sink.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::Rules;
+use super::sink::{Open, Sink};
+use crate::error::{MAX_DEPTH, NOT_AN_OBJECT, TOO_DEEP, TOO_LARGE};
+use crate::prune::Prune;
+
+/// Reads a whole object.
+pub(super) struct Root<'s, 'e> {
+    pub(super) sink: &'s mut Sink<'e>,
+    pub(super) rules: &'s Rules,
+}
+
+impl<'de> Root<'_, '_> {
+    pub(super) fn read<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        let Self { sink, rules } = self;
+        deserializer.deserialize_any(Root { sink, rules })?;
+        if sink.is_too_large() { Err(D::Error::custom(TOO_LARGE)) } else { Ok(()) }
+    }
+
+    /// Members of the root that are filled in when they are missing, and one that is read with care.
+    fn read_members<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { sink, rules } = self;
+        let mut open = sink.open();
+        let (mut has_kind, mut has_version) = (false, false);
+        loop {
+            let seed = Key { sink, open: &mut open, prune: Some(&rules.prune), metadata_only: rules.metadata_only };
+            let Some((member, role)) = map.next_key_seed(seed)? else {
+                break;
+            };
+            has_kind |= role == Role::Kind;
+            has_version |= role == Role::ApiVersion;
+            // Metadata stays in the object's own bytes, where its getters find it at once.
+            let share = role != Role::Metadata;
+            member.read_value(sink, &mut map, 1, share)?;
+        }
+        if let Some(meta) = &rules.type_meta {
+            for (missing, key, value) in
+                [(!has_version, "apiVersion", &meta.api_version), (!has_kind, "kind", &meta.kind)]
+            {
+                if missing {
+                    sink.key(&mut open, key);
+                    sink.string(value);
+                }
+            }
+        }
+        sink.close_map(open, false);
+        Ok(())
+    }
+}
+
+impl<'de> Visitor<'de> for Root<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        if numbers_are_maps() {
+            // A number at the root looks like a map here: it is refused below by its key's name.
+            return self.read_members(RefuseNumber(&mut map));
+        }
+        self.read_members(map)
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<(), E> {
+        Err(E::custom(NOT_AN_OBJECT))
+    }
+    fn visit_i64<E: serde::de::Error>(self, _: i64) -> Result<(), E> {
+        Err(E::custom(NOT_AN_OBJECT))
+    }
+    fn visit_u64<E: serde::de::Error>(self, _: u64) -> Result<(), E> {
+        Err(E::custom(NOT_AN_OBJECT))
+    }
+    fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<(), E> {
+        Err(E::custom(NOT_AN_OBJECT))
+    }
+    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<(), E> {
+        Err(E::custom(NOT_AN_OBJECT))
+    }
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        Err(E::custom(NOT_AN_OBJECT))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        Err(A::Error::custom(NOT_AN_OBJECT))
+    }
+}
+
+/// Reads any value below the root.
+struct Any<'s, 'e, 'p> {
+    sink: &'s mut Sink<'e>,
+    prune: Option<&'p Prune>,
+    /// How many containers are open around the value.
+    depth: usize,
+    share: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Any<'_, '_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Any<'_, '_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.sink.null();
+        Ok(())
+    }
+
+    fn visit_none<E: serde::de::Error>(self) -> Result<(), E> {
+        self.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
+        self.sink.bool(value);
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
+        self.sink.int(value);
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        self.sink.uint(value);
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
+        self.sink.float(value);
+        Ok(())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<(), E> {
+        self.sink.string(value);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let Self { sink, prune, depth, .. } = self;
+        if depth >= MAX_DEPTH {
+            return Err(A::Error::custom(TOO_DEEP));
+        }
+        let open = sink.open();
+        let mut at = 0;
+        loop {
+            let prune = prune.and_then(|p| p.item(at));
+            let more = if prune.is_some_and(Prune::is_dropped) {
+                seq.next_element::<IgnoredAny>()?.is_some()
+            } else {
+                seq.next_element_seed(Any { sink, prune, depth: depth + 1, share: true })?.is_some()
+            };
+            if !more {
+                break;
+            }
+            at += 1;
+        }
+        sink.close_array(open);
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Self { sink, prune, depth, share } = self;
+        if depth >= MAX_DEPTH {
+            return Err(A::Error::custom(TOO_DEEP));
+        }
+        let mut open = sink.open();
+        if numbers_are_maps() {
+            // The first key tells whether this is a number.
+            match map.next_key::<String>()? {
+                None => {
+                    sink.close_map(open, share);
+                    return Ok(());
+                }
+                Some(key) if key == NUMBER => return number(sink, &map.next_value::<String>()?),
+                Some(key) => {
+                    let key_seed = Key { sink, open: &mut open, prune, metadata_only: false };
+                    let (member, _) = key_seed.accept(&key);
+                    member.read_value(sink, &mut map, depth + 1, true)?;
+                }
+            }
+        }
+        while let Some((member, _)) = map.next_key_seed(Key { sink, open: &mut open, prune, metadata_only: false })? {
+            member.read_value(sink, &mut map, depth + 1, true)?;
+        }
+        sink.close_map(open, share);
+        Ok(())
+    }
+}
+
+/// Reads a key and decides what becomes of the member.
+struct Key<'s, 'e, 'p> {
+    sink: &'s mut Sink<'e>,
+    open: &'s mut Open,
+    prune: Option<&'p Prune>,
+    metadata_only: bool,
+}
+
+/// What becomes of a member's value.
+enum Member<'p> {
+    Skip,
+    Keep(Option<&'p Prune>),
+}
+
+/// The members of the root that mean something to the encoder.
+#[derive(PartialEq)]
+enum Role {
+    ApiVersion,
+    Kind,
+    Metadata,
+    Other,
+}
+
+impl<'p> Key<'_, '_, 'p> {
+    fn accept(self, key: &str) -> (Member<'p>, Role) {
+        let role = match key {
+            "apiVersion" => Role::ApiVersion,
+            "kind" => Role::Kind,
+            "metadata" => Role::Metadata,
+            _ => Role::Other,
+        };
+        let prune = self.prune.and_then(|p| p.member(key));
+        if prune.is_some_and(Prune::is_dropped) || (self.metadata_only && role == Role::Other) {
+            return (Member::Skip, role);
+        }
+        self.sink.key(self.open, key);
+        (Member::Keep(prune), role)
+    }
+}
+
+impl<'de, 'p> DeserializeSeed<'de> for Key<'_, '_, 'p> {
+    type Value = (Member<'p>, Role);
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'p> Visitor<'_> for Key<'_, '_, 'p> {
+    type Value = (Member<'p>, Role);
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(self.accept(key))
+    }
+}
+
+impl Member<'_> {
+    fn read_value<'de, A: MapAccess<'de>>(
+        self,
+        sink: &mut Sink<'_>,
+        map: &mut A,
+        depth: usize,
+        share: bool,
+    ) -> Result<(), A::Error> {
+        match self {
+            Self::Skip => map.next_value::<IgnoredAny>().map(|_| ()),
+            Self::Keep(prune) => map.next_value_seed(Any { sink, prune, depth, share }),
+        }
+    }
+}
+
+// === numbers under serde_json's `arbitrary_precision` ===
+
+/// The key by which `serde_json` passes on a number when it keeps its text.
+const NUMBER: &str = "$serde_json::private::Number";
+
+/// Whether the build turned that on: any crate of the user's may have, and features are shared.
+fn numbers_are_maps() -> bool {
+    struct Probe;
+    impl<'de> Visitor<'de> for Probe {
+        type Value = bool;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a number")
+        }
+        fn visit_u64<E>(self, _: u64) -> Result<bool, E> {
+            Ok(false)
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+            map.next_entry::<String, String>().map(|_| true)
+        }
+    }
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let mut json = serde_json::Deserializer::from_str("1");
+        Deserializer::deserialize_any(&mut json, Probe).unwrap_or(false)
+    })
+}
+
+fn number<E: serde::de::Error>(sink: &mut Sink<'_>, text: &str) -> Result<(), E> {
+    if let Ok(n) = text.parse() {
+        sink.int(n);
+    } else if let Ok(n) = text.parse() {
+        sink.uint(n);
+    } else {
+        match text.parse::<f64>() {
+            Ok(n) if n.is_finite() => sink.float(n),
+            _ => return Err(E::custom("number out of range")),
+        }
+    }
+    Ok(())
+}
+
+/// A root that is a number in disguise is refused when its key comes.
+struct RefuseNumber<'m, A>(&'m mut A);
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for RefuseNumber<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let Some(key) = self.0.next_key::<String>()? else {
+            return Ok(None);
+        };
+        if key == NUMBER {
+            return Err(A::Error::custom(NOT_AN_OBJECT));
+        }
+        seed.deserialize(serde::de::value::StringDeserializer::new(key)).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.0.next_value_seed(seed)
+    }
+}
