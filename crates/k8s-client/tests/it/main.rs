@@ -1,1 +1,6 @@
-//! Integration tests of the crate, one binary.
+//! Integration tests of k8s-client.
+
+mod auto_traits;
+mod client;
+mod kubeconfig;
+mod support;
