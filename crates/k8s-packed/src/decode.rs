@@ -4,12 +4,13 @@ use std::fmt::{Display, Formatter};
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error as _, Expected, MapAccess, SeqAccess, Unexpected, VariantAccess,
-    Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error as _, Expected, IgnoredAny, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
-use crate::error::{Error, Kind, Place};
+use crate::error::Error;
+use crate::path::Step;
 use crate::value::{Items, Members, Number, ValueRef};
 
 /// The newtype by which `serde_json::value::RawValue` asks for the text of a value.
@@ -22,7 +23,11 @@ impl<'de> Deserializer<'de> for ValueRef<'de> {
         match self {
             Self::Null => visitor.visit_unit(),
             Self::Bool(b) => visitor.visit_bool(b),
-            Self::Number(Number::Int(n)) => visitor.visit_i64(n),
+            // As serde_json does: there are visitors that take one of the two only.
+            Self::Number(Number::Int(n)) => match u64::try_from(n) {
+                Ok(n) => visitor.visit_u64(n),
+                Err(_) => visitor.visit_i64(n),
+            },
             Self::Number(Number::Uint(n)) => visitor.visit_u64(n),
             Self::Number(Number::Float(n)) => visitor.visit_f64(n),
             Self::String(s) => visitor.visit_borrowed_str(s),
@@ -34,7 +39,14 @@ impl<'de> Deserializer<'de> for ValueRef<'de> {
                     Some(_) => Err(Error::invalid_length(items.len(), &"fewer items")),
                 }
             }
-            Self::Map(map) => visitor.visit_map(Map { members: map.iter(), value: None }),
+            Self::Map(map) => {
+                let mut access = Map { members: map.iter(), value: None };
+                let value = visitor.visit_map(&mut access)?;
+                match access.members.next() {
+                    None => Ok(value),
+                    Some(_) => Err(Error::invalid_length(map.len(), &"fewer members")),
+                }
+            }
         }
     }
 
@@ -70,9 +82,13 @@ impl<'de> Deserializer<'de> for ValueRef<'de> {
         }
     }
 
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_unit()
+    }
+
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
-        tuple tuple_struct map struct identifier ignored_any
+        tuple tuple_struct map struct identifier
     }
 }
 
@@ -81,7 +97,9 @@ impl ValueRef<'_> {
         match self {
             Self::Null => Unexpected::Unit,
             Self::Bool(b) => Unexpected::Bool(*b),
-            Self::Number(_) => Unexpected::Other("number"),
+            Self::Number(Number::Int(n)) => Unexpected::Signed(*n),
+            Self::Number(Number::Uint(n)) => Unexpected::Unsigned(*n),
+            Self::Number(Number::Float(n)) => Unexpected::Float(*n),
             Self::String(_) => Unexpected::Str(""),
             Self::Array(_) => Unexpected::Seq,
             Self::Map(_) => Unexpected::Map,
@@ -93,7 +111,7 @@ impl ValueRef<'_> {
 
 struct Seq<'de> {
     items: Items<'de>,
-    at: usize,
+    at: i64,
 }
 
 impl<'de> SeqAccess<'de> for &mut Seq<'de> {
@@ -103,7 +121,7 @@ impl<'de> SeqAccess<'de> for &mut Seq<'de> {
         let Some(item) = self.items.next() else { return Ok(None) };
         let at = self.at;
         self.at += 1;
-        seed.deserialize(item).map(Some).map_err(|e| e.at(|| Place::Item(at)))
+        seed.deserialize(item).map(Some).map_err(|e| e.at(item, || Step::Index(at)))
     }
 }
 
@@ -112,7 +130,7 @@ struct Map<'de> {
     value: Option<(&'de str, ValueRef<'de>)>,
 }
 
-impl<'de> MapAccess<'de> for Map<'de> {
+impl<'de> MapAccess<'de> for &mut Map<'de> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
@@ -120,12 +138,12 @@ impl<'de> MapAccess<'de> for Map<'de> {
             return Ok(None);
         };
         self.value = Some((key, value));
-        seed.deserialize(Key(key)).map(Some).map_err(|e| e.at(|| Place::Member(key.into())))
+        seed.deserialize(Key(key)).map(Some).map_err(|e| e.at(value, || Step::Member(key.into())))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
         match self.value.take() {
-            Some((key, value)) => seed.deserialize(value).map_err(|e| e.at(|| Place::Member(key.into()))),
+            Some((key, value)) => seed.deserialize(value).map_err(|e| e.at(value, || Step::Member(key.into()))),
             None => Err(Error::custom("a value was asked for before its key")),
         }
     }
@@ -138,11 +156,19 @@ macro_rules! parsed_key {
     ($($method:ident => $visit:ident,)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
             match self.0.parse() {
-                Ok(key) => visitor.$visit(key),
-                Err(_) => visitor.visit_borrowed_str(self.0),
+                Ok(key) if self.is_json() => visitor.$visit(key),
+                _ => visitor.visit_borrowed_str(self.0),
             }
         }
     )*};
+}
+
+impl Key<'_> {
+    /// Rust reads texts that are no number to JSON, such as `+1`, `01` and `inf`.
+    fn is_json(&self) -> bool {
+        let spaced = |c: char| c.is_ascii_whitespace();
+        !self.0.starts_with(spaced) && !self.0.ends_with(spaced) && serde_json::from_str::<IgnoredAny>(self.0).is_ok()
+    }
 }
 
 impl<'de> Deserializer<'de> for Key<'de> {
@@ -216,7 +242,7 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Error> {
         match self.value {
-            Some(value) => seed.deserialize(value).map_err(|e| e.at(|| Place::Member(self.name.into()))),
+            Some(value) => seed.deserialize(value).map_err(|e| e.at(value, || Step::Member(self.name.into()))),
             None => Err(Error::invalid_type(Unexpected::UnitVariant, &"newtype variant")),
         }
     }
@@ -245,7 +271,7 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
 /// What serde's own texts would quote is left out: the kind of value is named, never the value.
 impl serde::de::Error for Error {
     fn custom<T: Display>(message: T) -> Self {
-        Self::decode(message.to_string())
+        Self::foreign(message.to_string())
     }
 
     fn invalid_type(unexpected: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -256,14 +282,24 @@ impl serde::de::Error for Error {
         Self::decode(format!("invalid value: {}, expected {expected}", KindOf(&unexpected)))
     }
 
+    fn invalid_length(len: usize, expected: &dyn Expected) -> Self {
+        Self::decode(format!("invalid length {len}, expected {expected}"))
+    }
+
+    fn unknown_field(_field: &str, expected: &'static [&'static str]) -> Self {
+        Self::decode(format!("unknown field, expected one of {}", expected.join(", ")))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::decode(format!("missing field {field}"))
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::decode(format!("duplicate field {field}"))
+    }
+
     fn unknown_variant(_variant: &str, expected: &'static [&'static str]) -> Self {
         Self::decode(format!("unknown variant, expected one of {}", expected.join(", ")))
-    }
-}
-
-impl serde::ser::Error for Error {
-    fn custom<T: Display>(message: T) -> Self {
-        Kind::Source(message.to_string()).into()
     }
 }
 
@@ -279,6 +315,8 @@ impl Display for KindOf<'_> {
             Unexpected::Unit => "null",
             Unexpected::Seq => "array",
             Unexpected::Map => "map",
+            // May hold the value.
+            Unexpected::Other(_) => "value",
             other => return other.fmt(f),
         })
     }

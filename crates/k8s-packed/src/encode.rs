@@ -61,8 +61,9 @@ impl Encoder {
     }
 
     /// Leaves out what the paths select, wildcards over arrays and maps included, in place of any paths given
-    /// before. What is not there is no error. An index from the end (`[-1]`) selects nothing: how long an
-    /// array is shows only when it has been read.
+    /// before. What is not there is no error. Indexes count the items as they came, however many of them are
+    /// left out; one from the end (`[-1]`) selects nothing, since how long an array is shows only when it has
+    /// been read. So does the empty path: the object itself stays.
     #[must_use]
     pub fn ignore<'p>(mut self, paths: impl IntoIterator<Item = &'p Path>) -> Self {
         self.rules.prune = Prune::new(paths);
@@ -103,12 +104,13 @@ impl Encoder {
 
     /// Encodes an object again, into the present table.
     ///
-    /// The content stays what it is; ignored paths are left out once more, which changes nothing for an
-    /// object of this encoder.
+    /// The content stays exactly what it is: what the encoder leaves out or adds concerns new objects only, so
+    /// that doing it twice cannot take away a second item by the same index.
     #[must_use]
     pub fn reencode(&mut self, object: &Object) -> Object {
+        let Self { interner, out, .. } = self;
         // Reading an object cannot fail, and it is no deeper than it was when it came in.
-        self.seed().deserialize(object.root_value()).unwrap_or_else(|_| object.clone())
+        encode_shared(interner, out, &Rules::default(), object.root_value()).unwrap_or_else(|_| object.clone())
     }
 
     /// Whether the object uses the present table, or none.
@@ -159,19 +161,29 @@ impl<'de> DeserializeSeed<'de> for ObjectSeed<'_> {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Object, D::Error> {
         let Encoder { interner, rules, out } = self.encoder;
-        out.clear();
-        let mut sink = Sink::new(out, Some(interner));
-        match (Root { sink: &mut sink, rules }).read(deserializer) {
-            Ok(()) => {
-                let object = sink.finish();
-                interner.settle(identity(&object));
-                out.shrink_to(256 << 10);
-                Ok(object)
-            }
-            Err(e) => {
-                interner.abandon();
-                Err(e)
-            }
+        encode_shared(interner, out, rules, deserializer)
+    }
+}
+
+/// Encodes an object that shares what it can through the table.
+fn encode_shared<'de, D: Deserializer<'de>>(
+    interner: &mut Interner,
+    out: &mut Vec<u8>,
+    rules: &Rules,
+    deserializer: D,
+) -> Result<Object, D::Error> {
+    out.clear();
+    let mut sink = Sink::new(out, Some(interner));
+    match (Root { sink: &mut sink, rules }).read(deserializer) {
+        Ok(()) => {
+            let object = sink.finish();
+            interner.settle(identity(&object));
+            out.shrink_to(256 << 10);
+            Ok(object)
+        }
+        Err(e) => {
+            interner.abandon();
+            Err(e)
         }
     }
 }

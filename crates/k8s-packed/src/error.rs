@@ -2,10 +2,17 @@
 
 use std::fmt;
 
+use serde_json::error::Category;
+
+use crate::path::{Path, Step};
+use crate::redact;
+use crate::value::ValueRef;
+
 /// Why bytes are no object, or an object is not of the wanted type.
 ///
-/// The text never quotes a value: objects may be Secrets. It names the place instead: line and column of
-/// the JSON while encoding, the path of the field while decoding.
+/// The text does not quote values: objects may be Secrets. It names the place instead: line and column of
+/// the JSON while encoding, the path of the field while decoding. What a type's own `Deserialize` says is
+/// passed on, unless it repeats a part of the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(transparent)]
 pub struct Error(#[from] Kind);
@@ -22,21 +29,20 @@ pub(crate) enum Kind {
     NotAnObject,
     #[error("larger than 4 GiB")]
     TooLarge,
+    #[error("number out of range")]
+    NumberRange,
     #[error("{}{message}", At(path))]
-    Decode { path: Vec<Place>, message: String },
-    #[error("{0}")]
-    Source(String),
+    Decode {
+        /// The steps to the field, innermost first.
+        path: Vec<Step>,
+        message: String,
+        /// The message comes from a type's own code, and was not yet compared with the value.
+        unchecked: bool,
+    },
 }
 
 /// How deep values may be nested: what `serde_json` reads.
 pub(crate) const MAX_DEPTH: usize = 127;
-
-/// A step to the field that could not be decoded, innermost first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
-    Member(String),
-    Item(usize),
-}
 
 impl Error {
     pub(crate) fn not_an_object() -> Self {
@@ -58,27 +64,55 @@ impl Error {
         matches!(self.0, Kind::Decode { .. })
     }
 
+    /// A message whose every part is known to be no value.
     pub(crate) fn decode(message: String) -> Self {
-        Kind::Decode { path: vec![], message }.into()
+        Kind::Decode { path: vec![], message, unchecked: false }.into()
     }
 
-    /// Adds the member or item that the error came from.
-    pub(crate) fn at(mut self, place: impl FnOnce() -> Place) -> Self {
-        if let Kind::Decode { path, .. } = &mut self.0 {
-            path.push(place());
+    /// A message of a type's own code, which may say anything.
+    pub(crate) fn foreign(message: String) -> Self {
+        Kind::Decode { path: vec![], message, unchecked: true }.into()
+    }
+
+    /// Takes a foreign message away when it repeats some of the value that it is about.
+    pub(crate) fn checked(mut self, value: ValueRef<'_>) -> Self {
+        if let Kind::Decode { message, unchecked, .. } = &mut self.0
+            && std::mem::take(unchecked)
+            && redact::quotes(message, value)
+        {
+            "refused by its type, for a reason that quotes the value".clone_into(message);
         }
         self
+    }
+
+    /// Adds the member or item that the error came from, and that had this value.
+    pub(crate) fn at(self, value: ValueRef<'_>, step: impl FnOnce() -> Step) -> Self {
+        let mut error = self.checked(value);
+        if let Kind::Decode { path, .. } = &mut error.0 {
+            path.push(step());
+        }
+        error
     }
 
     /// Takes over what matters of a `serde_json` error: its text may quote the input, ours must not.
     pub(crate) fn from_json(e: &serde_json::Error) -> Self {
         match e.classify() {
-            serde_json::error::Category::Eof => Kind::Truncated.into(),
-            serde_json::error::Category::Syntax if e.to_string().starts_with("recursion limit") => Kind::TooDeep.into(),
-            serde_json::error::Category::Data if e.to_string().starts_with(TOO_DEEP) => Kind::TooDeep.into(),
-            serde_json::error::Category::Data if e.to_string().starts_with(TOO_LARGE) => Kind::TooLarge.into(),
-            serde_json::error::Category::Data if e.to_string().starts_with(NOT_AN_OBJECT) => Self::not_an_object(),
-            _ => Kind::Syntax { line: e.line(), column: e.column() }.into(),
+            Category::Eof => Kind::Truncated.into(),
+            Category::Syntax | Category::Data | Category::Io => {
+                let text = e.to_string();
+                let begins = |known: &str| text.starts_with(known);
+                if begins("recursion limit") || begins(TOO_DEEP) {
+                    Kind::TooDeep.into()
+                } else if begins(TOO_LARGE) {
+                    Kind::TooLarge.into()
+                } else if begins(NOT_AN_OBJECT) {
+                    Self::not_an_object()
+                } else if begins(NUMBER_RANGE) {
+                    Kind::NumberRange.into()
+                } else {
+                    Kind::Syntax { line: e.line(), column: e.column() }.into()
+                }
+            }
         }
     }
 }
@@ -90,20 +124,17 @@ pub(crate) const TOO_LARGE: &str = "too large for an object";
 /// See [`TOO_DEEP`].
 pub(crate) const NOT_AN_OBJECT: &str = "invalid type: expected a JSON object";
 
-struct At<'a>(&'a [Place]);
+/// See [`TOO_DEEP`]; the words that `serde_json` itself has for it.
+pub(crate) const NUMBER_RANGE: &str = "number out of range";
+
+/// The way to the field and a colon; nothing for the object itself.
+struct At<'a>(&'a [Step]);
 
 impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, place) in self.0.iter().rev().enumerate() {
-            match place {
-                Place::Item(at) => write!(f, "[{at}]")?,
-                Place::Member(name) if name.contains(['.', '/', '\'']) => {
-                    write!(f, "['{}']", name.replace('\'', "\\'"))?
-                }
-                Place::Member(name) if i == 0 => f.write_str(name)?,
-                Place::Member(name) => write!(f, ".{name}")?,
-            }
+        if self.0.is_empty() {
+            return Ok(());
         }
-        if self.0.is_empty() { Ok(()) } else { f.write_str(": ") }
+        write!(f, "{}: ", Path::from_steps(self.0.iter().rev().cloned()))
     }
 }

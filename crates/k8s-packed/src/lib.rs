@@ -50,6 +50,7 @@ mod lookup;
 mod object;
 mod path;
 mod prune;
+mod redact;
 mod seen;
 mod symbols;
 mod value;

@@ -44,7 +44,7 @@ pub struct Object(ThinArc<Header, u8>);
 /// What stands before the bytes.
 struct Header {
     symbols: Option<Arc<Symbols>>,
-    /// Where in the bytes the contents of `metadata` begin and end; equal when there is none.
+    /// Where in the bytes the contents of `metadata` begin and end; zeros when there is no such map.
     metadata: (u32, u32),
     name: At,
     namespace: At,
@@ -167,7 +167,9 @@ impl Object {
     /// The first value that the path selects, in document order. Allocates nothing.
     pub fn get(&self, path: &Path) -> Option<ValueRef<'_>> {
         match path.steps().split_first() {
-            Some((step, rest)) if step.is_member("metadata") => ValueRef::Map(self.metadata()).first(rest),
+            Some((step, rest)) if step.is_member("metadata") && self.header().has_metadata() => {
+                ValueRef::Map(self.metadata()).first(rest)
+            }
             _ => self.root_value().first(path.steps()),
         }
     }
@@ -206,7 +208,8 @@ impl Object {
     /// # Ok::<(), k8s_packed::Error>(())
     /// ```
     pub fn decode<'de, T: Deserialize<'de>>(&'de self) -> Result<T, Error> {
-        T::deserialize(self.root_value())
+        let root = self.root_value();
+        T::deserialize(root).map_err(|e| e.checked(root))
     }
 
     /// Bytes of the allocation: header and content, without the symbols that the content refers to.
@@ -222,10 +225,11 @@ impl Object {
         if self.ptr_eq(other) {
             return true;
         }
-        let (a, b) = (self.root(), other.root());
+        if !self.header().has_metadata() || !other.header().has_metadata() {
+            return self == other;
+        }
         same_members(self.metadata(), other.metadata(), Some("resourceVersion"))
-            && same_members(a, b, Some("metadata"))
-            && a.get("metadata").is_some() == b.get("metadata").is_some()
+            && same_members(self.root(), other.root(), Some("metadata"))
     }
 
     /// Whether both are the same allocation.
@@ -304,6 +308,11 @@ impl Header {
             rest = after;
         }
         header
+    }
+
+    /// Whether there is a `metadata` that is a map; it may be empty.
+    fn has_metadata(&self) -> bool {
+        self.metadata.0 > 0
     }
 
     fn key<'k>(&self, key: KeyToken<'k>) -> &'k str {

@@ -5,6 +5,7 @@
 /// A set-associative table of fixed size, like a processor's cache: endless unique values pass through it
 /// without growing it, and a value that several objects bring is noticed as long as it comes back before
 /// its place is taken. Being wrong costs a few bytes, never a wrong read.
+#[derive(Default)]
 pub(crate) struct Seen {
     sets: Vec<[Entry; WAYS]>,
 }
@@ -19,12 +20,6 @@ struct Entry {
 const WAYS: usize = 4;
 const MIN_SETS: usize = 1 << 8;
 const MAX_SETS: usize = 1 << 14;
-
-impl Default for Seen {
-    fn default() -> Self {
-        Self { sets: vec![] }
-    }
-}
 
 impl Seen {
     /// Notes that object `tag` brought the value with this hash; gives how often another object had before.

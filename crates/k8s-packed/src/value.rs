@@ -264,9 +264,14 @@ impl<'a> MapRef<'a> {
         Members { symbols: self.symbols, rest: self.contents }
     }
 
-    /// How many members there are. Walks over them.
+    /// How many members there are. Steps over them.
     pub fn len(&self) -> usize {
-        self.iter().count()
+        let (mut rest, mut n) = (self.contents, 0);
+        while !rest.is_empty() {
+            rest = layout::read_value(layout::read_key(rest).1).1;
+            n += 1;
+        }
+        n
     }
 
     /// Whether there is no member.
@@ -284,21 +289,24 @@ impl PartialEq for MapRef<'_> {
 /// Whether two maps have the same members, apart from the one named.
 ///
 /// Servers send members in one order, so the two are walked side by side; only from the first difference on
-/// each member is looked up.
+/// each member is looked up, in an index made for that.
 pub(crate) fn same_members(a: MapRef<'_>, b: MapRef<'_>, except: Option<&str>) -> bool {
     if except.is_none() && a.shares_bytes(b) {
         return true;
     }
     let counts = |&(k, _): &(&str, ValueRef<'_>)| Some(k) != except;
     let (mut left, mut right) = (a.iter().filter(counts), b.iter().filter(counts));
-    let mut in_step = true;
+    let mut index: Option<hashbrown::HashMap<&str, ValueRef<'_>>> = None;
     loop {
         match (left.next(), right.next()) {
             (None, None) => return true,
             (Some((ka, va)), Some((kb, vb))) => {
-                in_step &= ka == kb;
-                let vb = if in_step { Some(vb) } else { b.get(ka) };
-                if vb != Some(va) {
+                let same = if index.is_none() && ka == kb {
+                    va == vb
+                } else {
+                    index.get_or_insert_with(|| b.iter().collect()).get(ka) == Some(&va)
+                };
+                if !same {
                     return false;
                 }
             }
@@ -323,7 +331,7 @@ impl fmt::Debug for MapRef<'_> {
 
 impl Serialize for MapRef<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
+        let mut map = serializer.serialize_map(Some(self.len()))?;
         for (key, value) in self.iter() {
             map.serialize_entry(key, &value)?;
         }
@@ -385,7 +393,7 @@ impl<'a> ArrayRef<'a> {
         Items { symbols: self.symbols, rest: self.contents }
     }
 
-    /// How many items there are. Walks over them.
+    /// How many items there are. Steps over them.
     pub fn len(&self) -> usize {
         let (mut rest, mut n) = (self.contents, 0);
         while !rest.is_empty() {
@@ -415,7 +423,7 @@ impl fmt::Debug for ArrayRef<'_> {
 
 impl Serialize for ArrayRef<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut seq = serializer.serialize_seq(None)?;
+        let mut seq = serializer.serialize_seq(Some(self.len()))?;
         for item in self.iter() {
             seq.serialize_element(&item)?;
         }

@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 
 use super::Rules;
 use super::sink::{Open, Sink};
-use crate::error::{MAX_DEPTH, NOT_AN_OBJECT, TOO_DEEP, TOO_LARGE};
+use crate::error::{MAX_DEPTH, NOT_AN_OBJECT, NUMBER_RANGE, TOO_DEEP, TOO_LARGE};
 use crate::prune::Prune;
 
 /// Reads a whole object.
@@ -40,10 +40,9 @@ impl<'de> Root<'_, '_> {
             member.read_value(sink, &mut map, 1, share)?;
         }
         if let Some(meta) = &rules.type_meta {
-            for (missing, key, value) in
-                [(!has_version, "apiVersion", &meta.api_version), (!has_kind, "kind", &meta.kind)]
-            {
-                if missing {
+            for (has, key, value) in [(has_version, "apiVersion", &meta.api_version), (has_kind, "kind", &meta.kind)] {
+                let ignored = rules.prune.member(key).is_some_and(Prune::is_dropped);
+                if !has && !ignored {
                     sink.key(&mut open, key);
                     sink.string(value);
                 }
@@ -61,10 +60,9 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
         if numbers_are_maps() {
-            // A number at the root looks like a map here: it is refused below by its key's name.
-            return self.read_members(RefuseNumber(&mut map));
+            return self.read_members(RefuseNumber { map, at_first: true });
         }
         self.read_members(map)
     }
@@ -313,27 +311,36 @@ fn numbers_are_maps() -> bool {
 }
 
 fn number<E: serde::de::Error>(sink: &mut Sink<'_>, text: &str) -> Result<(), E> {
-    if let Ok(n) = text.parse() {
+    if text == "-0" {
+        // As serde_json reads it otherwise.
+        sink.float(-0.0);
+    } else if let Ok(n) = text.parse() {
         sink.int(n);
     } else if let Ok(n) = text.parse() {
         sink.uint(n);
     } else {
         match text.parse::<f64>() {
             Ok(n) if n.is_finite() => sink.float(n),
-            _ => return Err(E::custom("number out of range")),
+            _ => return Err(E::custom(NUMBER_RANGE)),
         }
     }
     Ok(())
 }
 
-/// A root that is a number in disguise is refused when its key comes.
-struct RefuseNumber<'m, A>(&'m mut A);
+/// A root that may be a number in disguise: its first key tells.
+struct RefuseNumber<A> {
+    map: A,
+    at_first: bool,
+}
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for RefuseNumber<'_, A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for RefuseNumber<A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
-        let Some(key) = self.0.next_key::<String>()? else {
+        if !std::mem::take(&mut self.at_first) {
+            return self.map.next_key_seed(seed);
+        }
+        let Some(key) = self.map.next_key::<String>()? else {
             return Ok(None);
         };
         if key == NUMBER {
@@ -343,6 +350,6 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for RefuseNumber<'_, A> {
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
-        self.0.next_value_seed(seed)
+        self.map.next_value_seed(seed)
     }
 }
