@@ -1,1 +1,4 @@
 //! Integration tests of the crate, one binary.
+
+mod auto_traits;
+mod vocabulary;
