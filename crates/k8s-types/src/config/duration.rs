@@ -59,7 +59,7 @@ impl fmt::Display for Text {
         let nanos = self.0.as_nanos();
         let (unit, size) = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)]
             .into_iter()
-            .find(|(_, size)| nanos % size == 0)
+            .find(|(_, size)| nanos.is_multiple_of(*size))
             .unwrap_or(("ns", 1));
         write!(f, "{}{unit}", nanos / size)
     }
