@@ -1,0 +1,11 @@
+// Command kube-apiserver runs the real API server, built from the module proxy at the version in go.mod.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+func main() { os.Exit(cli.Run(app.NewAPIServerCommand())) }
