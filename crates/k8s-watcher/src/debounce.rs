@@ -78,13 +78,7 @@ impl Debouncer {
     /// [`Duration::ZERO`] switches the refractory period off.
     #[must_use]
     pub const fn new(interval: Duration) -> Self {
-        Self {
-            interval,
-            pending: None,
-            forced: false,
-            running: false,
-            last_start: None,
-        }
+        Self { interval, pending: None, forced: false, running: false, last_start: None }
     }
 
     /// The interval given to [`new`](Self::new).

@@ -33,6 +33,8 @@ pub enum Phase {
         /// Which attempt in a row has failed, from one.
         attempt: u32,
     },
+    /// Ended: nothing will change any more.
+    Stopped,
 }
 
 impl fmt::Display for Phase {
@@ -44,6 +46,7 @@ impl fmt::Display for Phase {
             }
             Self::Watching => f.write_str("watching"),
             Self::BackingOff { attempt, .. } => write!(f, "waiting after {attempt} failures"),
+            Self::Stopped => f.write_str("stopped"),
         }
     }
 }
@@ -60,6 +63,8 @@ pub struct Status {
     pub synced: bool,
     /// When the initial load was complete.
     pub synced_at: Option<Instant>,
+    /// How many objects the initial load brought; none before it is complete.
+    pub initial_objects: Option<usize>,
     /// How many objects the store holds.
     pub objects: usize,
     /// The version up to which the store is current; none before the first list is complete, and
@@ -261,10 +266,7 @@ mod tests {
             error(Some("shop"), Some(403), "user \"u\" may not").to_string(),
             "cannot list networking.k8s.io/v1/ingresses in namespace shop: forbidden (403): user \"u\" may not"
         );
-        assert_eq!(
-            error(None, None, "").to_string(),
-            "cannot list networking.k8s.io/v1/ingresses: forbidden"
-        );
+        assert_eq!(error(None, None, "").to_string(), "cannot list networking.k8s.io/v1/ingresses: forbidden");
     }
 
     #[test]

@@ -53,10 +53,7 @@ fn play(interval: u64, stimuli: &[(u64, Stimulus)], duration: impl Fn(usize) -> 
             Decision::Fire => {
                 assert!(running_until.is_none(), "two callbacks at once at {now} ms");
                 debouncer.started(base + ms(now));
-                calls.push(Call {
-                    start: now,
-                    events: std::mem::take(&mut collected),
-                });
+                calls.push(Call { start: now, events: std::mem::take(&mut collected) });
                 running_until = Some(now + duration(calls.len() - 1));
             }
             Decision::WaitUntil(at) => {
@@ -96,21 +93,11 @@ fn c45_a_steady_stream_of_events_starves_nothing() {
 
 #[test]
 fn c46_an_event_during_a_callback_leads_to_another() {
-    let calls = play(
-        100,
-        &events([0, 100, 450]),
-        |n| if n == 0 { 500 } else { 1 },
-    );
+    let calls = play(100, &events([0, 100, 450]), |n| if n == 0 { 500 } else { 1 });
     let expected = [
-        Call {
-            start: 0,
-            events: vec![0],
-        },
+        Call { start: 0, events: vec![0] },
         // The callback ran longer than the interval: the next is due the moment it ends.
-        Call {
-            start: 500,
-            events: vec![1, 2],
-        },
+        Call { start: 500, events: vec![1, 2] },
     ];
     assert_eq!(calls, expected);
 }
@@ -178,22 +165,14 @@ fn schedules() {
             name: "forced inside the period, which then begins anew",
             interval: 100,
             takes: 0,
-            stimuli: vec![
-                (0, Stimulus::Event),
-                (30, Stimulus::Force),
-                (40, Stimulus::Event),
-            ],
+            stimuli: vec![(0, Stimulus::Event), (30, Stimulus::Force), (40, Stimulus::Event)],
             starts: &[0, 30, 130],
         },
         Row {
             name: "forced while a callback runs",
             interval: 100,
             takes: 20,
-            stimuli: vec![
-                (0, Stimulus::Event),
-                (10, Stimulus::Force),
-                (15, Stimulus::Force),
-            ],
+            stimuli: vec![(0, Stimulus::Event), (10, Stimulus::Force), (15, Stimulus::Force)],
             starts: &[0, 20],
         },
     ];
@@ -210,11 +189,7 @@ fn on_sync_complete_starts_no_refractory_period() {
     let mut debouncer = Debouncer::new(ms(100));
     debouncer.hold();
     debouncer.event(base + ms(10));
-    assert_eq!(
-        debouncer.poll(base + ms(10)),
-        Decision::Idle,
-        "never two at once"
-    );
+    assert_eq!(debouncer.poll(base + ms(10)), Decision::Idle, "never two at once");
     assert_eq!(debouncer.pending_since(), Some(base + ms(10)));
     debouncer.finished();
     assert_eq!(debouncer.poll(base + ms(30)), Decision::Fire);
@@ -225,10 +200,7 @@ fn on_sync_complete_starts_no_refractory_period() {
     debouncer.hold();
     debouncer.finished();
     debouncer.event(base + ms(50));
-    assert_eq!(
-        debouncer.poll(base + ms(50)),
-        Decision::WaitUntil(base + ms(130))
-    );
+    assert_eq!(debouncer.poll(base + ms(50)), Decision::WaitUntil(base + ms(130)));
 }
 
 #[test]
@@ -268,11 +240,7 @@ fn model(interval: u64, stimuli: &[(u64, Stimulus)], duration: impl Fn(usize) ->
             Some(&last) => {
                 let free = last + duration(starts.len() - 1);
                 let regular = stimuli[covered].0.max(last + interval);
-                let forced = stimuli[covered..]
-                    .iter()
-                    .filter(|s| s.1 == Stimulus::Force)
-                    .map(|s| s.0)
-                    .min();
+                let forced = stimuli[covered..].iter().filter(|s| s.1 == Stimulus::Force).map(|s| s.0).min();
                 free.max(forced.map_or(regular, |at| at.min(regular)))
             }
         };

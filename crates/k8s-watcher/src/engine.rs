@@ -1,0 +1,446 @@
+//! The list/watch machine: [`Engine`], pure, one per scope (a namespace, or all).
+//!
+//! `(state, input, now) → (state, actions)`. It knows HTTP statuses, resource versions, backoff
+//! and deadlines, and nothing of objects, sockets or tasks, so that paused time and scripted
+//! servers test all of it. It decides what is asked and when, what may reach the store, and what
+//! counts as a failure; the driver carries out its [`Action`]s and feeds it with [`Input`]s.
+//!
+//! # What it does
+//!
+//! ```text
+//!            ┌──────────────── full state needed ────────────────┐
+//!            v                                                   │ 410, versions backwards, by hand
+//! Start → initial stream ──(refused, ignored)──> pages ──> FinishRelist → watch ─┬─ end, failure ─> watch
+//!            └───────────── marked bookmark ──────────────────────^              └─ silent twice ─> probe
+//! ```
+//!
+//! - **Where a watch resumes** is a version that came from the server: a finished list's, an
+//!   event's, a bookmark's. It moves forward only; a version *below* it means that history was
+//!   set back (a restore from a backup), which is reported and answered by a list from scratch.
+//!   An event *at* the resume version is let through without moving it: applying an object
+//!   twice changes nothing, and a server whose deletes carry the object's last version means it.
+//! - **A full list** is asked "not older than" anything seen before, so that a lagging replica
+//!   cannot take the store back; only a list from scratch forgets what was seen. Pages without a
+//!   version are consistent reads. "From any cache" (version 0) is never asked.
+//! - **Silence** can hide that a server was set back, since a real one filters what lies before
+//!   the version asked for. After two watches in a row without event or bookmark, one small list
+//!   (a probe; its object is ignored) compares versions.
+//!
+//! # Pace
+//!
+//! Failures in a row wait `initial × factor^n`, at most `max`, less up to a quarter of jitter.
+//! Only a finished list, a version that moves, or a watch that lived for a while begins a new row.
+//! Full lists have a second row of their own: the first one after a healthy watch starts at once,
+//! further ones wait longer each, also if each of them succeeds. Watches that end soon after
+//! they delivered something start at least a first step apart. Retry-After is a minimum.
+//!
+//! # Contract with the driver
+//!
+//! - Inputs are given one at a time, and the actions of one are carried out before the next.
+//!   Never more than one request is outstanding; [`Action::List`] and [`Action::Watch`] start
+//!   one, and only the outstanding one may be fed. It is over after [`Input::Page`], a refusing
+//!   [`Input::Response`], [`Input::StreamEnd`], [`Input::TransportError`] or
+//!   [`Action::CancelRequest`]; then nothing that is still buffered of it may be fed.
+//! - Every arrival of body bytes calls [`Engine::touch`]; [`Engine::deadline`] is asked again
+//!   after each input, and [`Input::Tick`] given when it has come. Bytes that are there already
+//!   go first, or a slow reader takes its own slowness for silence.
+//! - Each page and event is answered by exactly one [`Action::Apply`] or [`Action::Ignore`].
+
+mod backoff;
+mod config;
+mod episode;
+mod failing;
+mod failure;
+mod listing;
+mod message;
+pub(crate) mod version;
+mod watching;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use self::backoff::{Backoff, later};
+pub(crate) use self::config::{EngineConfig, ListMode};
+use self::episode::Episode;
+pub(crate) use self::failure::{Broken, Failure};
+use self::failure::{Origin, Problem};
+use self::listing::Relist;
+pub(crate) use self::message::{Action, EventKind, Input, ListQuery, Report, WatchQuery};
+use crate::status::{ErrorClass, Phase, Verb};
+
+/// The list/watch machine of one scope. See the [module docs](self).
+#[derive(Debug)]
+pub(crate) struct Engine {
+    config: EngineConfig,
+    backoff: Backoff,
+    state: State,
+    /// From where a watch may resume.
+    resume: Option<String>,
+    /// The full list that is needed or under way.
+    relist: Option<Relist>,
+    streaming_refused: bool,
+    /// The last list had to give up on streams: the next one tries once.
+    distrust_streams: bool,
+    /// Failures in a row.
+    failures: u32,
+    /// Full lists in a row without a healthy watch between them.
+    churn: u32,
+    /// Watches in a row that opened and broke without moving the version.
+    broken: u32,
+    /// Watches in a row refused as invalid.
+    rejected: u32,
+    /// Watches in a row that opened and said nothing.
+    silent: u32,
+    /// Since when the server says that it is behind.
+    behind_since: Option<Instant>,
+    episode: Episode,
+    /// When the last full list was begun.
+    listed_at: Option<Instant>,
+    progress: Counters,
+}
+
+/// What the engine is at.
+#[derive(Debug)]
+enum State {
+    /// Not started, or between two states within one step.
+    Idle,
+    /// No request is outstanding; the next goes out at `until`.
+    Waiting {
+        until: Instant,
+        next: Next,
+    },
+    Active(Request),
+}
+
+/// What to ask next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// The next page, or the beginning of the list that is needed.
+    List,
+    Watch,
+    Probe,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RequestKind {
+    Page,
+    /// A watch that begins with the full state and has not got to its end.
+    Stream,
+    Watch,
+    Probe,
+}
+
+/// The outstanding request.
+#[derive(Debug)]
+struct Request {
+    kind: RequestKind,
+    sent: Instant,
+    /// When its answer began well; for a stream that became a watch, when it did.
+    opened: Option<Instant>,
+    /// When the last byte came.
+    active: Instant,
+    /// It moved the resume version.
+    moved: bool,
+    /// An event or a bookmark came.
+    heard: bool,
+    /// A stream that seems to be past its initial events has to say so until then.
+    mark_by: Option<Instant>,
+}
+
+/// Counters for the status, besides what the state itself says.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Counters {
+    synced: bool,
+    last_contact: Option<Instant>,
+    relists: u64,
+    restarts: u64,
+    undecodable: u64,
+    /// The next watch continues a former one.
+    reopening: bool,
+}
+
+/// How far the engine is: its share of [`Status`](crate::status::Status).
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Progress {
+    pub(crate) phase: Phase,
+    /// The initial list is complete.
+    pub(crate) synced: bool,
+    /// When the server was last heard.
+    pub(crate) last_contact: Option<Instant>,
+    /// Full lists after the initial one.
+    pub(crate) relists: u64,
+    /// Watches that continued a former one.
+    pub(crate) restarts: u64,
+    /// Undecodable events that were reported to the engine.
+    pub(crate) undecodable: u64,
+}
+
+impl Engine {
+    pub(crate) fn new(config: EngineConfig) -> Self {
+        let backoff = Backoff::new(config.backoff_initial, config.backoff_max, config.backoff_factor, config.seed);
+        Self {
+            backoff,
+            state: State::Idle,
+            resume: None,
+            relist: None,
+            streaming_refused: config.streaming_refused,
+            distrust_streams: false,
+            failures: 0,
+            churn: 0,
+            broken: 0,
+            rejected: 0,
+            silent: 0,
+            behind_since: None,
+            episode: Episode::default(),
+            listed_at: None,
+            progress: Counters::default(),
+            config,
+        }
+    }
+
+    /// Takes one input and appends what follows from it to `out`, which the caller carries out in
+    /// order. Inputs that make no sense in the present state are ignored. O(1).
+    pub(crate) fn step(&mut self, input: Input<'_>, now: Instant, out: &mut Vec<Action>) {
+        match input {
+            Input::Start => self.on_start(now, out),
+            Input::Relist => self.on_relist(now, out),
+            Input::Response { status, retry_after, failure } => {
+                self.on_head(status, retry_after, failure, now, out);
+            }
+            Input::Page { resource_version, continue_token, items } => {
+                self.heard(now);
+                self.on_page(resource_version, continue_token, items, now, out);
+            }
+            Input::Event { kind, resource_version } => {
+                self.heard(now);
+                self.on_event(kind, resource_version, now, out);
+            }
+            Input::Bookmark { resource_version, initial_events_end } => {
+                self.heard(now);
+                self.on_bookmark(resource_version, initial_events_end, now, out);
+            }
+            Input::Error(failure) => {
+                self.heard(now);
+                if self.is_open() {
+                    out.push(Action::CancelRequest);
+                    self.on_problem(Problem::from_event(failure), now, out);
+                }
+            }
+            Input::Undecodable { resource_version } => {
+                self.heard(now);
+                self.on_undecodable(resource_version.unwrap_or_default(), now, out);
+            }
+            Input::StreamEnd => self.on_stream_end(now, out),
+            Input::TransportError { broken, message } => {
+                self.on_problem(Problem::from_transport(broken, message), now, out);
+            }
+            Input::Tick => self.on_tick(now, out),
+        }
+    }
+
+    /// Bytes of the outstanding request's body have come.
+    pub(crate) fn touch(&mut self, now: Instant) {
+        self.heard(now);
+    }
+
+    /// When [`Input::Tick`] is due, unless something else comes first. Ask again after each input
+    /// and each [`touch`](Self::touch).
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match &self.state {
+            State::Idle => None,
+            State::Waiting { until, .. } => Some(*until),
+            State::Active(request) => {
+                let limit = self.silence_deadline(request);
+                let other = match request.kind {
+                    RequestKind::Stream => request.mark_by,
+                    RequestKind::Watch => self.healthy_at(request),
+                    RequestKind::Page | RequestKind::Probe => None,
+                };
+                Some(other.map_or(limit, |at| at.min(limit)))
+            }
+        }
+    }
+
+    /// The version up to which the store is current once all actions so far are carried out;
+    /// none before the first list is complete.
+    pub(crate) fn resume_version(&self) -> Option<&str> {
+        self.resume.as_deref()
+    }
+
+    /// Another engine of the same client has learned that the server has no streaming lists.
+    pub(crate) fn refuse_streaming(&mut self) {
+        self.streaming_refused = true;
+    }
+
+    /// What the engine is at, for the status.
+    pub(crate) fn progress(&self) -> Progress {
+        Progress {
+            phase: self.phase(),
+            synced: self.progress.synced,
+            last_contact: self.progress.last_contact,
+            relists: self.progress.relists,
+            restarts: self.progress.restarts,
+            undecodable: self.progress.undecodable,
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        if let State::Idle = self.state {
+            return Phase::Starting;
+        }
+        if let State::Waiting { until, .. } = self.state
+            && self.failures.max(self.churn.saturating_sub(1)) > 0
+        {
+            let attempt = self.failures.max(self.churn.saturating_sub(1));
+            return Phase::BackingOff { until, attempt };
+        }
+        match &self.relist {
+            Some(relist) => relist.phase(),
+            None => Phase::Watching,
+        }
+    }
+
+    // === requests ===
+
+    fn on_start(&mut self, now: Instant, out: &mut Vec<Action>) {
+        if let State::Idle = self.state {
+            self.need_list(false);
+            self.launch(Next::List, now, out);
+        }
+    }
+
+    fn on_head(
+        &mut self,
+        status: u16,
+        retry_after: Option<Duration>,
+        failure: Option<&Failure>,
+        now: Instant,
+        out: &mut Vec<Action>,
+    ) {
+        let State::Active(request) = &mut self.state else { return };
+        if request.opened.is_some() {
+            return;
+        }
+        if !(200..=299).contains(&status) {
+            self.on_problem(Problem::from_head(status, retry_after, failure), now, out);
+            return;
+        }
+        request.opened = Some(now);
+        let kind = request.kind;
+        self.heard(now);
+        if kind == RequestKind::Stream {
+            self.begin_relist(out);
+        }
+    }
+
+    fn on_tick(&mut self, now: Instant, out: &mut Vec<Action>) {
+        match &self.state {
+            State::Idle => {}
+            State::Waiting { until, next } => {
+                if *until <= now {
+                    let next = *next;
+                    self.launch(next, now, out);
+                }
+            }
+            State::Active(request) => {
+                if request.kind == RequestKind::Stream && request.mark_by.is_some_and(|at| at <= now) {
+                    self.refuse_stream("no end of the initial events", true, out);
+                    self.launch(Next::List, now, out);
+                } else if self.silence_deadline(request) <= now {
+                    self.on_silence(now, out);
+                } else if self.healthy_at(request).is_some_and(|at| at <= now) {
+                    self.settle(now);
+                    self.episode.recover(out);
+                }
+            }
+        }
+    }
+
+    /// Asks for `next` at `at`, or right away if that is not in the future.
+    fn schedule(&mut self, next: Next, at: Instant, now: Instant, out: &mut Vec<Action>) {
+        if at <= now {
+            self.launch(next, now, out);
+        } else {
+            self.state = State::Waiting { until: at, next };
+        }
+    }
+
+    fn launch(&mut self, next: Next, now: Instant, out: &mut Vec<Action>) {
+        let kind = match next {
+            Next::List => self.ask_list(now, out),
+            Next::Watch => self.ask_watch(now, out),
+            Next::Probe => self.ask_probe(out),
+        };
+        self.state = State::Active(Request {
+            kind,
+            sent: now,
+            opened: None,
+            active: now,
+            moved: false,
+            heard: false,
+            mark_by: None,
+        });
+    }
+
+    /// Takes the outstanding request away; some state must follow within the same step.
+    fn take_request(&mut self) -> Option<Request> {
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Active(request) => Some(request),
+            other => {
+                self.state = other;
+                None
+            }
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(&self.state, State::Active(request) if request.opened.is_some())
+    }
+
+    // === time ===
+
+    /// A byte of a good answer came.
+    fn heard(&mut self, now: Instant) {
+        if let State::Active(request) = &mut self.state
+            && request.opened.is_some()
+        {
+            request.active = now;
+            self.progress.last_contact = Some(now);
+        }
+    }
+
+    /// Until when the request has to show a sign of life.
+    fn silence_deadline(&self, request: &Request) -> Instant {
+        let limit = match (request.kind, request.opened) {
+            (_, None) | (RequestKind::Page | RequestKind::Probe, _) => self.config.response_limit(),
+            (RequestKind::Stream, _) => self.config.silence_limit(),
+            (RequestKind::Watch, _) => self.config.idle_limit,
+        };
+        later(request.active, limit)
+    }
+
+    /// When the open watch will count as healthy; none if there is nothing to recover from.
+    fn healthy_at(&self, request: &Request) -> Option<Instant> {
+        let opened = request.opened.filter(|_| request.kind == RequestKind::Watch)?;
+        let troubled = self.episode.is_open() || self.failures > 0 || self.churn > 0;
+        troubled.then(|| later(opened, self.config.healthy_after))
+    }
+
+    /// If the open watch has lived long enough, former failures are over.
+    fn settle(&mut self, now: Instant) {
+        if let State::Active(request) = &self.state
+            && request.kind == RequestKind::Watch
+            && request.opened.is_some_and(|at| later(at, self.config.healthy_after) <= now)
+        {
+            self.failures = 0;
+            self.churn = 0;
+            self.broken = 0;
+            self.rejected = 0;
+            self.behind_since = None;
+        }
+    }
+}

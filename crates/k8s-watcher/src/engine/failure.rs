@@ -1,0 +1,279 @@
+//! A failure as the server tells it (a Kubernetes `Status`), and what it means to a watcher.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::status::ErrorClass;
+
+/// Messages longer than this are cut: they end in logs and in the status.
+const LONGEST_MESSAGE: usize = 500;
+
+/// The parts of a `Status` that decide what happens next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Failure {
+    /// The code in the `Status`; zero if it has none.
+    pub(crate) code: u16,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    /// `details.retryAfterSeconds`.
+    pub(crate) retry_after: Option<Duration>,
+    /// `details.causes[*].reason`.
+    pub(crate) causes: Vec<String>,
+}
+
+/// How a request broke below HTTP, or in its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// No answer: the connection could not be made, or TLS or authentication failed in the client.
+    Connect,
+    /// The connection broke while the answer came.
+    Body,
+    /// The body ended in the middle of a page or an event.
+    Truncated,
+    /// The body is not what was asked for.
+    Malformed,
+}
+
+/// Where a failure showed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The head of the answer: the request was not served.
+    Head,
+    /// In the body of an answer that had begun well.
+    Body,
+    /// The answer did not come, or did not go on.
+    Silence,
+}
+
+/// A failure, classified.
+#[derive(Clone, Debug)]
+pub(super) struct Problem {
+    pub(super) class: ErrorClass,
+    pub(super) origin: Origin,
+    pub(super) code: Option<u16>,
+    pub(super) reason: String,
+    pub(super) message: String,
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl Failure {
+    /// Reads a `Status` object. None if the text is no JSON object of that kind; missing parts
+    /// and unknown ones are no hindrance.
+    pub(crate) fn from_json(json: &[u8]) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Status {
+            kind: Option<String>,
+            code: Option<u16>,
+            reason: Option<String>,
+            message: Option<String>,
+            details: Option<Details>,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Details {
+            retry_after_seconds: Option<u64>,
+            causes: Option<Vec<Cause>>,
+        }
+        #[derive(Deserialize)]
+        struct Cause {
+            reason: Option<String>,
+        }
+
+        let status: Status = serde_json::from_slice(json).ok()?;
+        if status.kind.is_some_and(|kind| kind != "Status") {
+            return None;
+        }
+        let (retry_after, causes) = match status.details {
+            Some(details) => {
+                (details.retry_after_seconds.filter(|&seconds| seconds > 0), details.causes.unwrap_or_default())
+            }
+            None => (None, Vec::new()),
+        };
+        Some(Self {
+            code: status.code.unwrap_or(0),
+            reason: status.reason.unwrap_or_default(),
+            message: status.message.unwrap_or_default(),
+            retry_after: retry_after.map(Duration::from_secs),
+            causes: causes.into_iter().filter_map(|cause| cause.reason).collect(),
+        })
+    }
+
+    /// The code, or the one that goes with the reason.
+    fn effective_code(&self) -> u16 {
+        if self.code != 0 {
+            return self.code;
+        }
+        match self.reason.as_str() {
+            "BadRequest" => 400,
+            "Unauthorized" => 401,
+            "Forbidden" => 403,
+            "NotFound" => 404,
+            "MethodNotAllowed" => 405,
+            "Expired" | "Gone" => 410,
+            "Invalid" => 422,
+            "TooManyRequests" => 429,
+            "InternalError" => 500,
+            "ServiceUnavailable" => 503,
+            "Timeout" | "ServerTimeout" => 504,
+            _ => 0,
+        }
+    }
+
+    /// The server has not reached the version that was asked for.
+    fn is_behind(&self) -> bool {
+        self.causes.iter().any(|cause| cause == "ResourceVersionTooLarge")
+            || self.message.contains("Too large resource version")
+    }
+}
+
+impl Problem {
+    /// A refusal in the head of an answer. The HTTP status is what the server did; the `Status`
+    /// in the body says why.
+    pub(super) fn from_head(status: u16, retry_after: Option<Duration>, failure: Option<&Failure>) -> Self {
+        let empty = Failure::default();
+        let failure = failure.unwrap_or(&empty);
+        let mut class = classify(status, failure);
+        if failure.effective_code() == 410 && status >= 400 {
+            class = ErrorClass::Expired;
+        }
+        Self {
+            class,
+            origin: Origin::Head,
+            code: Some(status),
+            reason: failure.reason.clone(),
+            message: shorten(&failure.message),
+            retry_after: retry_after.max(failure.retry_after),
+        }
+    }
+
+    /// An ERROR event in a watch.
+    pub(super) fn from_event(failure: &Failure) -> Self {
+        let code = failure.effective_code();
+        let class = if matches!(failure.reason.as_str(), "Expired" | "Gone") {
+            ErrorClass::Expired
+        } else {
+            classify(code, failure)
+        };
+        Self {
+            class,
+            origin: Origin::Body,
+            code: (code != 0).then_some(code),
+            reason: failure.reason.clone(),
+            message: shorten(&failure.message),
+            retry_after: failure.retry_after,
+        }
+    }
+
+    pub(super) fn from_transport(broken: Broken, message: &str) -> Self {
+        let (class, origin) = match broken {
+            Broken::Connect => (ErrorClass::Connection, Origin::Silence),
+            Broken::Body | Broken::Truncated => (ErrorClass::Connection, Origin::Body),
+            Broken::Malformed => (ErrorClass::Protocol, Origin::Body),
+        };
+        Self::own(class, origin, message)
+    }
+
+    /// Something the engine noticed itself.
+    pub(super) fn own(class: ErrorClass, origin: Origin, message: &str) -> Self {
+        Self { class, origin, code: None, reason: String::new(), message: shorten(message), retry_after: None }
+    }
+}
+
+fn classify(code: u16, failure: &Failure) -> ErrorClass {
+    match code {
+        410 => ErrorClass::Expired,
+        429 => ErrorClass::Throttled,
+        401 => ErrorClass::Unauthorized,
+        403 => ErrorClass::Forbidden,
+        404 => ErrorClass::NotFound,
+        // A server that knows no such method or format refuses for good, whatever its number.
+        501 => ErrorClass::Rejected,
+        408 | 500..=599 if failure.is_behind() => ErrorClass::Behind,
+        408 | 500..=599 => ErrorClass::Server,
+        400..=499 => ErrorClass::Rejected,
+        _ => ErrorClass::Protocol,
+    }
+}
+
+fn shorten(message: &str) -> String {
+    if message.len() <= LONGEST_MESSAGE {
+        return message.to_owned();
+    }
+    let mut end = LONGEST_MESSAGE;
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", &message[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_is_read_whatever_it_lacks() {
+        let json = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",
+            "message":"Timeout: Too large resource version: 1200, current: 1000","reason":"Timeout",
+            "details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"x"}],"retryAfterSeconds":1},
+            "code":504}"#;
+        let failure = Failure::from_json(json).expect("a Status");
+        assert_eq!(failure.code, 504);
+        assert_eq!(failure.retry_after, Some(Duration::from_secs(1)));
+        assert_eq!(failure.causes, ["ResourceVersionTooLarge"]);
+        assert_eq!(Failure::from_json(b"{}"), Some(Failure::default()));
+        for text in [&b"no"[..], b"[]", br#"{"kind":"Pod"}"#, br#"{"code":"x"}"#, b""] {
+            assert_eq!(Failure::from_json(text), None);
+        }
+    }
+
+    #[test]
+    fn c04_gone_is_recognised_in_each_form() {
+        let gone = |code, reason: &str| Failure { code, reason: reason.into(), ..Failure::default() };
+        for failure in [gone(410, "Expired"), gone(410, ""), gone(0, "Gone"), gone(500, "Expired")] {
+            assert_eq!(Problem::from_event(&failure).class, ErrorClass::Expired, "{failure:?}");
+        }
+        for (status, failure) in
+            [(410, None), (410, Some(gone(410, "Expired"))), (410, Some(gone(0, ""))), (400, Some(gone(410, "Gone")))]
+        {
+            let problem = Problem::from_head(status, None, failure.as_ref());
+            assert_eq!(problem.class, ErrorClass::Expired, "{status} {failure:?}");
+        }
+    }
+
+    #[test]
+    fn classes() {
+        use ErrorClass as E;
+        let table = [
+            (400, E::Rejected),
+            (401, E::Unauthorized),
+            (403, E::Forbidden),
+            (404, E::NotFound),
+            (405, E::Rejected),
+            (408, E::Server),
+            (410, E::Expired),
+            (422, E::Rejected),
+            (429, E::Throttled),
+            (500, E::Server),
+            (501, E::Rejected),
+            (503, E::Server),
+            (504, E::Server),
+            (302, E::Protocol),
+            (0, E::Protocol),
+            (999, E::Protocol),
+        ];
+        for (status, class) in table {
+            assert_eq!(Problem::from_head(status, None, None).class, class, "{status}");
+        }
+        let behind = Failure { code: 504, causes: vec!["ResourceVersionTooLarge".into()], ..Failure::default() };
+        assert_eq!(Problem::from_head(504, None, Some(&behind)).class, E::Behind);
+        assert_eq!(Problem::from_event(&behind).class, E::Behind);
+    }
+
+    #[test]
+    fn long_messages_are_cut_between_characters() {
+        let failure = Failure { message: "ä".repeat(1_000), ..Failure::default() };
+        let message = Problem::from_event(&failure).message;
+        assert!(message.len() <= LONGEST_MESSAGE + 3 && message.ends_with("ä…"));
+    }
+}
