@@ -53,13 +53,12 @@ mod failing;
 mod failure;
 mod listing;
 mod message;
+mod request;
 pub(crate) mod version;
 mod watching;
 
 #[cfg(test)]
 mod tests;
-
-use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -70,6 +69,7 @@ pub(crate) use self::failure::{Broken, Failure};
 use self::failure::{Origin, Problem};
 use self::listing::Relist;
 pub(crate) use self::message::{Action, EventKind, Input, ListQuery, Report, WatchQuery};
+use self::request::{Next, Request, RequestKind, State};
 use crate::status::{ErrorClass, Phase, Verb};
 
 /// The list/watch machine of one scope. See the [module docs](self).
@@ -101,54 +101,6 @@ pub(crate) struct Engine {
     /// When the last full list was begun.
     listed_at: Option<Instant>,
     progress: Counters,
-}
-
-/// What the engine is at.
-#[derive(Debug)]
-enum State {
-    /// Not started, or between two states within one step.
-    Idle,
-    /// No request is outstanding; the next goes out at `until`.
-    Waiting {
-        until: Instant,
-        next: Next,
-    },
-    Active(Request),
-}
-
-/// What to ask next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    /// The next page, or the beginning of the list that is needed.
-    List,
-    Watch,
-    Probe,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RequestKind {
-    Page,
-    /// A watch that begins with the full state and has not got to its end.
-    Stream,
-    Watch,
-    Probe,
-}
-
-/// The outstanding request.
-#[derive(Debug)]
-struct Request {
-    kind: RequestKind,
-    sent: Instant,
-    /// When its answer began well; for a stream that became a watch, when it did.
-    opened: Option<Instant>,
-    /// When the last byte came.
-    active: Instant,
-    /// It moved the resume version.
-    moved: bool,
-    /// An event or a bookmark came.
-    heard: bool,
-    /// A stream that seems to be past its initial events has to say so until then.
-    mark_by: Option<Instant>,
 }
 
 /// Counters for the status, besides what the state itself says.
@@ -301,146 +253,6 @@ impl Engine {
         match &self.relist {
             Some(relist) => relist.phase(),
             None => Phase::Watching,
-        }
-    }
-
-    // === requests ===
-
-    fn on_start(&mut self, now: Instant, out: &mut Vec<Action>) {
-        if let State::Idle = self.state {
-            self.need_list(false);
-            self.launch(Next::List, now, out);
-        }
-    }
-
-    fn on_head(
-        &mut self,
-        status: u16,
-        retry_after: Option<Duration>,
-        failure: Option<&Failure>,
-        now: Instant,
-        out: &mut Vec<Action>,
-    ) {
-        let State::Active(request) = &mut self.state else { return };
-        if request.opened.is_some() {
-            return;
-        }
-        if !(200..=299).contains(&status) {
-            self.on_problem(Problem::from_head(status, retry_after, failure), now, out);
-            return;
-        }
-        request.opened = Some(now);
-        let kind = request.kind;
-        self.heard(now);
-        if kind == RequestKind::Stream {
-            self.begin_relist(out);
-        }
-    }
-
-    fn on_tick(&mut self, now: Instant, out: &mut Vec<Action>) {
-        match &self.state {
-            State::Idle => {}
-            State::Waiting { until, next } => {
-                if *until <= now {
-                    let next = *next;
-                    self.launch(next, now, out);
-                }
-            }
-            State::Active(request) => {
-                if request.kind == RequestKind::Stream && request.mark_by.is_some_and(|at| at <= now) {
-                    self.refuse_stream("no end of the initial events", true, out);
-                    self.launch(Next::List, now, out);
-                } else if self.silence_deadline(request) <= now {
-                    self.on_silence(now, out);
-                } else if self.healthy_at(request).is_some_and(|at| at <= now) {
-                    self.settle(now);
-                    self.episode.recover(out);
-                }
-            }
-        }
-    }
-
-    /// Asks for `next` at `at`, or right away if that is not in the future.
-    fn schedule(&mut self, next: Next, at: Instant, now: Instant, out: &mut Vec<Action>) {
-        if at <= now {
-            self.launch(next, now, out);
-        } else {
-            self.state = State::Waiting { until: at, next };
-        }
-    }
-
-    fn launch(&mut self, next: Next, now: Instant, out: &mut Vec<Action>) {
-        let kind = match next {
-            Next::List => self.ask_list(now, out),
-            Next::Watch => self.ask_watch(now, out),
-            Next::Probe => self.ask_probe(out),
-        };
-        self.state = State::Active(Request {
-            kind,
-            sent: now,
-            opened: None,
-            active: now,
-            moved: false,
-            heard: false,
-            mark_by: None,
-        });
-    }
-
-    /// Takes the outstanding request away; some state must follow within the same step.
-    fn take_request(&mut self) -> Option<Request> {
-        match std::mem::replace(&mut self.state, State::Idle) {
-            State::Active(request) => Some(request),
-            other => {
-                self.state = other;
-                None
-            }
-        }
-    }
-
-    fn is_open(&self) -> bool {
-        matches!(&self.state, State::Active(request) if request.opened.is_some())
-    }
-
-    // === time ===
-
-    /// A byte of a good answer came.
-    fn heard(&mut self, now: Instant) {
-        if let State::Active(request) = &mut self.state
-            && request.opened.is_some()
-        {
-            request.active = now;
-            self.progress.last_contact = Some(now);
-        }
-    }
-
-    /// Until when the request has to show a sign of life.
-    fn silence_deadline(&self, request: &Request) -> Instant {
-        let limit = match (request.kind, request.opened) {
-            (_, None) | (RequestKind::Page | RequestKind::Probe, _) => self.config.response_limit(),
-            (RequestKind::Stream, _) => self.config.silence_limit(),
-            (RequestKind::Watch, _) => self.config.idle_limit,
-        };
-        later(request.active, limit)
-    }
-
-    /// When the open watch will count as healthy; none if there is nothing to recover from.
-    fn healthy_at(&self, request: &Request) -> Option<Instant> {
-        let opened = request.opened.filter(|_| request.kind == RequestKind::Watch)?;
-        let troubled = self.episode.is_open() || self.failures > 0 || self.churn > 0;
-        troubled.then(|| later(opened, self.config.healthy_after))
-    }
-
-    /// If the open watch has lived long enough, former failures are over.
-    fn settle(&mut self, now: Instant) {
-        if let State::Active(request) = &self.state
-            && request.kind == RequestKind::Watch
-            && request.opened.is_some_and(|at| later(at, self.config.healthy_after) <= now)
-        {
-            self.failures = 0;
-            self.churn = 0;
-            self.broken = 0;
-            self.rejected = 0;
-            self.behind_since = None;
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What goes into the engine and what comes out.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
 use super::failure::{Broken, Failure};
-use crate::status::{ErrorClass, Verb};
+use crate::status::{ErrorClass, Verb, WatchError};
 
 /// The kind of a watch event about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +123,22 @@ pub(crate) struct Report {
     pub(crate) retry_at: Instant,
 }
 
+impl Report {
+    /// The report as the status shows it: of which kind, where, and when.
+    pub(crate) fn to_watch_error(&self, resource: &str, namespace: Option<&str>, at: SystemTime) -> WatchError {
+        let message = if self.message.is_empty() { &self.reason } else { &self.message };
+        WatchError {
+            at,
+            class: self.class,
+            code: self.code,
+            verb: self.verb,
+            resource: resource.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            message: message.clone(),
+        }
+    }
+}
+
 /// Parameters of a list request; selectors and path are the driver's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListQuery {
@@ -198,6 +214,23 @@ mod tests {
     fn text(pairs: Vec<(&'static str, Cow<'_, str>)>) -> String {
         let parts: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
         parts.join("&")
+    }
+
+    #[test]
+    fn c35_a_report_becomes_an_error_that_names_what_was_asked() {
+        let report = Report {
+            verb: Verb::Watch,
+            class: ErrorClass::Forbidden,
+            code: Some(403),
+            reason: "Forbidden".into(),
+            message: String::new(),
+            first: true,
+            failures: 1,
+            retry_at: Instant::now(),
+        };
+        let error = report.to_watch_error("v1/pods", Some("shop"), SystemTime::UNIX_EPOCH);
+        let expected = "cannot watch v1/pods in namespace shop: forbidden (403): Forbidden";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

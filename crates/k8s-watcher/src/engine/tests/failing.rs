@@ -1,5 +1,7 @@
 //! Pace: backoff that grows, resets on progress only, and Retry-After.
 
+use std::time::Duration;
+
 use super::super::*;
 use super::sim::*;
 
@@ -32,7 +34,7 @@ fn c33_a_kind_that_is_installed_later_is_found_within_35_seconds() {
         let config = EngineConfig { seed, ..paged() };
         let mut sim = Sim::new(config, |_, at| if at < end { refuse(404) } else { page(10, 1) });
         sim.run(end);
-        assert!(sim.requests.len() <= 25, "{}", sim.requests.len());
+        assert!(sim.requests.len() < 25, "{}", sim.requests.len());
         let reports = sim.reports();
         assert_eq!(reports.iter().filter(|report| report.first).count(), 1, "one log a change");
         assert_eq!(reports[0].class, ErrorClass::NotFound);
@@ -216,7 +218,7 @@ fn no_server_makes_the_engine_hot() {
         for config in [paged(), streaming()] {
             let mut sim = Sim::new(config, |text, _| answer(text));
             sim.run(secs(600));
-            assert!(sim.requests.len() <= 80, "{name}: {}", sim.requests.len());
+            assert!(sim.requests.len() <= 100, "{name}: {}", sim.requests.len());
         }
     }
 }

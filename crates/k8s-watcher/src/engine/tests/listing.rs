@@ -1,5 +1,7 @@
 //! Full lists: pages, streams, refusals.
 
+use std::time::Duration;
+
 use super::super::*;
 use super::sim::*;
 

@@ -1,5 +1,7 @@
 //! Random faults: never hot, never two requests, never back, and well again after good answers.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use super::super::*;

@@ -1,6 +1,7 @@
 //! A driver without I/O, and the vocabulary of scripts.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::super::version::is_before;
 use super::super::*;

@@ -1,5 +1,7 @@
 //! Following changes: resuming, bookmarks, 410, silence, versions that run backwards.
 
+use std::time::Duration;
+
 use super::super::*;
 use super::sim::*;
 
