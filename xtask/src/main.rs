@@ -1,2 +1,53 @@
-//! Build logic of the workspace.
-fn main() {}
+//! Build logic of the workspace: `cargo xtask TASK`. This file dispatches, each task has a file.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
+
+mod control_plane;
+mod deny;
+mod docs;
+mod metadata;
+mod msrv;
+mod package;
+mod run;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask TASK
+
+  test [--fast]       everything that CI checks, in this order: format, tidy, clippy, docs, tests and doctests with
+                      default and with all features, packages, licences, scenarios on the real control plane
+                      (--fast: format, tidy, clippy and tests with default features)
+  tidy                arrows between the crates, manifests, features, module docs, file lengths, oldest Rust
+  docs                API documentation; a broken link is an error
+  package             the packages as they would be published, each built from its own files
+  msrv                build with the oldest supported Rust, if that toolchain is installed
+  deny                licences, sources and duplicate versions (needs cargo-deny)
+  control-plane ...   the real etcd and kube-apiserver: build | start DIR | stop DIR";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["test"] => test::all(),
+        ["test", "--fast"] => test::fast(),
+        ["tidy"] => tidy::run(),
+        ["docs"] => docs::run(),
+        ["package"] => package::run(),
+        ["msrv"] => msrv::run(),
+        ["deny"] => deny::run(),
+        ["control-plane", ref rest @ ..] if !rest.is_empty() => control_plane::run(rest),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
