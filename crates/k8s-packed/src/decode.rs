@@ -16,6 +16,19 @@ use crate::value::{Items, Members, Number, ValueRef};
 /// The newtype by which `serde_json::value::RawValue` asks for the text of a value.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
+/// Methods for a type that takes some kinds of value only; that also keeps a number from being read as the
+/// place of an enum's variant.
+macro_rules! only {
+    ($($method:ident$(($($hint:ident: $type:ty),*))?: $kinds:pat,)*) => {$(
+        fn $method<V: Visitor<'de>>(self, $($(_: $type,)*)? visitor: V) -> Result<V::Value, Error> {
+            match self {
+                $kinds => self.deserialize_any(visitor),
+                other => Err(Error::invalid_type(other.unexpected(), &visitor)),
+            }
+        }
+    )*};
+}
+
 impl<'de> Deserializer<'de> for ValueRef<'de> {
     type Error = Error;
 
@@ -82,13 +95,37 @@ impl<'de> Deserializer<'de> for ValueRef<'de> {
         }
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_unit()
+    only! {
+        deserialize_bool: Self::Bool(_),
+        deserialize_i8: Self::Number(_),
+        deserialize_i16: Self::Number(_),
+        deserialize_i32: Self::Number(_),
+        deserialize_i64: Self::Number(_),
+        deserialize_i128: Self::Number(_),
+        deserialize_u8: Self::Number(_),
+        deserialize_u16: Self::Number(_),
+        deserialize_u32: Self::Number(_),
+        deserialize_u64: Self::Number(_),
+        deserialize_u128: Self::Number(_),
+        deserialize_f32: Self::Number(_),
+        deserialize_f64: Self::Number(_),
+        deserialize_char: Self::String(_),
+        deserialize_str: Self::String(_),
+        deserialize_string: Self::String(_),
+        deserialize_identifier: Self::String(_),
+        deserialize_bytes: Self::String(_) | Self::Array(_),
+        deserialize_byte_buf: Self::String(_) | Self::Array(_),
+        deserialize_unit: Self::Null,
+        deserialize_unit_struct(name: &'static str): Self::Null,
+        deserialize_seq: Self::Array(_),
+        deserialize_tuple(len: usize): Self::Array(_),
+        deserialize_tuple_struct(name: &'static str, len: usize): Self::Array(_),
+        deserialize_map: Self::Map(_),
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]): Self::Array(_) | Self::Map(_),
     }
 
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
-        tuple tuple_struct map struct identifier
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_unit()
     }
 }
 

@@ -15,6 +15,8 @@ use crate::seen::Seen;
 
 /// Values longer than this are never shared: they are rarely equal, and comparing them costs.
 const MAX_VALUE_BYTES: usize = 2048;
+/// Keys longer than this are never shared: label keys are shorter, and the table must not fill with texts.
+const MAX_KEY_BYTES: usize = 512;
 /// Values shorter than this are written in place.
 const MIN_VALUE_BYTES: usize = SYMBOL_BYTES + 2;
 /// What a shared value costs besides its bytes: slot, allocation, entry in the writer's table.
@@ -141,6 +143,9 @@ impl Interner {
     /// The number of a key, if it has one; else the key becomes a candidate.
     #[inline]
     pub(crate) fn key(&mut self, text: &str) -> Option<u32> {
+        if text.len() > MAX_KEY_BYTES {
+            return None;
+        }
         let hash = self.hasher.hash_one(text);
         let symbols = &self.symbols;
         let found = self.key_ids.find(hash, |&id| symbols.key(id) == text).copied();

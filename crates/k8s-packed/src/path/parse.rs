@@ -181,6 +181,7 @@ fn dotted(at: &mut Cursor<'_>, first: bool) -> Result<Part, PathError> {
 fn bracket(at: &mut Cursor<'_>) -> Result<Step, PathError> {
     let open = at.here();
     at.bump();
+    at.skip_spaces();
     let offset = at.here();
     let step = match at.peek() {
         Some(quote @ ('\'' | '"')) => Step::Member(quoted(at, quote)?.into()),
@@ -193,7 +194,6 @@ fn bracket(at: &mut Cursor<'_>) -> Result<Step, PathError> {
         Some('?') => return Err(PathError::unsupported("filter", open)),
         None => return Err(PathError::new("unclosed '['", open)),
         Some(']') => return Err(PathError::new("empty brackets", open)),
-        Some(c) if c.is_whitespace() => return Err(PathError::new("unexpected space", offset)),
         Some('(') => {
             return Err(PathError::new("script expression", offset).hint("use a filter, [?(…)]"));
         }
@@ -201,6 +201,7 @@ fn bracket(at: &mut Cursor<'_>) -> Result<Step, PathError> {
             return Err(PathError::new("name without quotes in brackets", offset).hint("write ['name']"));
         }
     };
+    at.skip_spaces();
     close(at, open, step)
 }
 
@@ -212,7 +213,6 @@ fn close(at: &mut Cursor<'_>, open: usize, step: Step) -> Result<Step, PathError
         Some(',') => Err(PathError::unsupported("union", open)),
         Some(':') if matches!(step, Step::Index(_)) => Err(PathError::unsupported("slice", open)),
         None => Err(PathError::new("unclosed '['", open)),
-        Some(c) if c.is_whitespace() => Err(PathError::new("unexpected space", offset)),
         Some(c) => Err(PathError::new(format!("expected ']', found {c:?}"), offset)),
     }
 }

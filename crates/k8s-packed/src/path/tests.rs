@@ -32,6 +32,7 @@ fn members_indexes_and_wildcards() {
     check("[0].a", "[0].a");
     check("['a'].b", "a.b");
     check("a[00]", "a[0]");
+    check("a[ 0 ][ 'b c' ][ * ]", "a[0]['b c'][*]");
     check("data.0", "data.0");
     assert_eq!(path("data.0").steps()[1], Step::Member("0".into()));
     assert_eq!(path("data[0]").steps()[1], Step::Index(0));

@@ -1,1 +1,16 @@
 //! Integration tests of the crate, one binary.
+
+mod auto_traits;
+mod decode;
+mod doc;
+mod equality;
+mod errors;
+mod fuzzed;
+mod ignored;
+mod kubernetes;
+mod limits;
+mod lookup;
+mod pod;
+mod roundtrip;
+mod seeds;
+mod sharing;
