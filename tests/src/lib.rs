@@ -7,9 +7,13 @@
 
 mod assets;
 mod control_plane;
+mod embedded;
+mod target;
 
 pub use assets::Assets;
 pub use control_plane::{ControlPlane, client_of, stop_in};
+pub use embedded::Embedded;
+pub use target::Target;
 
 /// What to do about a missing control plane.
 pub const HOW_TO_GET_ONE: &str = "no real control plane: set KUBEBUILDER_ASSETS to a folder with etcd and \

@@ -1,0 +1,144 @@
+//! The server that a scenario runs against.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use anyhow::Result;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use crate::assets::Assets;
+use crate::control_plane::{ControlPlane, client_of};
+use crate::embedded::Embedded;
+
+/// One real control plane at a time in a process: two on the same cores get in each other's way and prove nothing more.
+static ONE_AT_A_TIME: LazyLock<Arc<Mutex<()>>> = LazyLock::new(Arc::default);
+
+/// An API server of a scenario's own; ends with it.
+///
+/// Everything here works the same on both; what follows for clients is what a real server would do.
+pub struct Target {
+    kind: Kind,
+    client: kube::Client,
+    // Last: it is let go when the processes have ended.
+    _alone: Option<OwnedMutexGuard<()>>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Embedded(Box<Embedded>),
+    Real(Box<ControlPlane>),
+}
+
+impl Target {
+    /// The embedded server.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started.
+    pub async fn embedded() -> Result<Self> {
+        let embedded = Embedded::start().await?;
+        let client = client_of(&embedded.kubeconfig()).await?;
+        Ok(Self { kind: Kind::Embedded(Box::new(embedded)), client, _alone: None })
+    }
+
+    /// A real kube-apiserver with its etcd, or `None` when there are none on this machine, which has been said loudly.
+    /// Never builds them: `cargo xtask control-plane build` does.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started, or there are none and this is CI.
+    pub async fn real() -> Result<Option<Self>> {
+        let Some(assets) = crate::or_skip(Assets::find()?)? else { return Ok(None) };
+        let alone = Arc::clone(&ONE_AT_A_TIME).lock_owned().await;
+        let plane = ControlPlane::start(&assets).await?;
+        let client = plane.client().await?;
+        Ok(Some(Self { kind: Kind::Real(Box::new(plane)), client, _alone: Some(alone) }))
+    }
+
+    /// `embedded` or `real`, for messages.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::Embedded(_) => "embedded",
+            Kind::Real(..) => "real",
+        }
+    }
+
+    /// A plain kube client over the network, without kube's retries. It outlives restarts: the address stays.
+    #[must_use]
+    pub fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
+    /// A kubeconfig file, valid as long as this value lives.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        match &self.kind {
+            Kind::Embedded(embedded) => embedded.kubeconfig(),
+            Kind::Real(plane) => plane.kubeconfig(),
+        }
+    }
+
+    /// The embedded server, for what only it can: faults, journal.
+    #[must_use]
+    pub fn as_embedded(&self) -> Option<&Embedded> {
+        match &self.kind {
+            Kind::Embedded(embedded) => Some(embedded),
+            Kind::Real(..) => None,
+        }
+    }
+
+    /// Takes the API server away without warning: connections break, new ones are refused. The objects stay.
+    pub async fn stop(&mut self) {
+        match &mut self.kind {
+            Kind::Embedded(embedded) => embedded.shut().await,
+            Kind::Real(plane) => plane.kill_api_server(),
+        }
+    }
+
+    /// Brings it back at the same address and waits until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// It does not come back.
+    pub async fn start(&mut self) -> Result<()> {
+        match &mut self.kind {
+            Kind::Embedded(embedded) => embedded.open().await,
+            Kind::Real(plane) => plane.start_api_server().await,
+        }
+    }
+
+    /// [`stop`](Self::stop) and [`start`](Self::start).
+    ///
+    /// # Errors
+    ///
+    /// It does not come back.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.stop().await;
+        self.start().await
+    }
+
+    /// Forgets all history: every earlier resourceVersion and continue token is too old from now on. The API server
+    /// is restarted in the course of it, since a real one would go on serving old versions from its watch cache.
+    ///
+    /// # Errors
+    ///
+    /// It does not come back.
+    pub async fn compact(&mut self) -> Result<()> {
+        match &mut self.kind {
+            Kind::Embedded(embedded) => {
+                embedded.shut().await;
+                embedded.server().compact();
+                embedded.open().await
+            }
+            Kind::Real(plane) => plane.compact().await,
+        }
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Target").field(&self.kind).finish()
+    }
+}
