@@ -105,7 +105,8 @@ impl FakeApiServerBuilder {
         files.sort();
         for path in files {
             let text = std::fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
-            let value: Value = serde_json::from_slice(&text).map_err(|source| Error::Parse { path: path.clone(), source })?;
+            let value: Value =
+                serde_json::from_slice(&text).map_err(|source| Error::Parse { path: path.clone(), source })?;
             match value {
                 Value::Array(list) => self.objects.extend(list),
                 Value::Object(mut map) if map.get("items").is_some_and(Value::is_array) => {

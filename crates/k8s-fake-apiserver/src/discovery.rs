@@ -120,5 +120,7 @@ fn resources(kinds: &[Arc<ResourceKind>], group: &str, version: &str) -> Respons
         return if known { refuse(&Status::no_such_path()) } else { page_not_found() };
     }
     let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    json_answer(&json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": list }))
+    json_answer(
+        &json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": list }),
+    )
 }

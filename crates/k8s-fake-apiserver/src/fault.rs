@@ -11,8 +11,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 pub(crate) use plan::{Break, Interrupt, StreamPlan, shape};
-pub use rule::{FaultHandle, FaultRule, Hold};
 pub(crate) use rule::{Action, Rule};
+pub use rule::{FaultHandle, FaultRule, Hold};
 
 use crate::matcher::{RequestFacts, RequestMatcher};
 use crate::status::Status;
@@ -112,9 +112,12 @@ impl Script {
             Action::DropConnection => self.replaced = Some(Replaced::Dropped),
             Action::NoAnswer => self.replaced = Some(Replaced::Silence),
             Action::Gone if verb != Verb::Watch => {
-                self.replaced = Some(Replaced::Status(Status::expired("The resourceVersion for the provided list is too old.")));
+                self.replaced =
+                    Some(Replaced::Status(Status::expired("The resourceVersion for the provided list is too old.")));
             }
-            Action::Gone => self.plan.add(rule.after(), plan::Step::Error(Status::expired("too old resource version: 1 (2)"))),
+            Action::Gone => {
+                self.plan.add(rule.after(), plan::Step::Error(Status::expired("too old resource version: 1 (2)")))
+            }
             Action::Delay(delay) => self.delay += *delay,
             Action::Hold(hold) => self.holds.push(hold.clone()),
             Action::Step(step) => self.plan.add(rule.after(), step.clone()),

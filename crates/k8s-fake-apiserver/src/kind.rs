@@ -200,7 +200,11 @@ pub(crate) fn built_in() -> Vec<ResourceKind> {
         ns("apps", "v1", "replicasets", "ReplicaSet").built_in("rs").generation().with_status().in_all(),
         ns("apps", "v1", "statefulsets", "StatefulSet").built_in("sts").generation().with_status().in_all(),
         ns("apps", "v1", "daemonsets", "DaemonSet").built_in("ds").generation().with_status().in_all(),
-        ns("batch", "v1", "jobs", "Job").built_in("").generation().with_status().in_all().field("status.successful", "status.succeeded", "0"),
+        ns("batch", "v1", "jobs", "Job").built_in("").generation().with_status().in_all().field(
+            "status.successful",
+            "status.succeeded",
+            "0",
+        ),
         ns("batch", "v1", "cronjobs", "CronJob").built_in("cj").generation().with_status().in_all(),
         ns("networking.k8s.io", "v1", "ingresses", "Ingress").built_in("ing").generation().with_status(),
         cluster("networking.k8s.io", "v1", "ingressclasses", "IngressClass").built_in("").generation(),
@@ -210,13 +214,16 @@ pub(crate) fn built_in() -> Vec<ResourceKind> {
         ns("rbac.authorization.k8s.io", "v1", "roles", "Role").built_in("").create_on_update(),
         ns("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding").built_in("").create_on_update(),
         cluster("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole").built_in("").create_on_update(),
-        cluster("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding").built_in("").create_on_update(),
+        cluster("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding")
+            .built_in("")
+            .create_on_update(),
     ]);
     kinds
 }
 
 fn lease() -> ResourceKind {
-    let mut lease = ResourceKind::namespaced("coordination.k8s.io", "v1", "leases", "Lease").built_in("").create_on_update();
+    let mut lease =
+        ResourceKind::namespaced("coordination.k8s.io", "v1", "leases", "Lease").built_in("").create_on_update();
     lease.rules.unconditional_update = false;
     lease
 }
@@ -229,7 +236,10 @@ fn core() -> Vec<ResourceKind> {
         let path = format!("involvedObject.{name}");
         events = events.field(&path, &path, "");
     }
-    events = events.field("reason", "reason", "").field("reportingComponent", "reportingComponent", "").field("type", "type", "");
+    events = events
+        .field("reason", "reason", "")
+        .field("reportingComponent", "reportingComponent", "")
+        .field("type", "type", "");
     events.fields.push(SelectableField { name: "source".into(), source: FieldSource::EventSource });
     let mut pods = ns("pods", "Pod").built_in("po").generation().with_status().returns_deleted().in_all();
     for name in ["spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName"] {
@@ -254,13 +264,16 @@ fn core() -> Vec<ResourceKind> {
             .field("spec.type", "spec.type", ""),
         ns("configmaps", "ConfigMap").built_in("cm"),
         ns("secrets", "Secret").built_in("").field("type", "type", ""),
-        cluster("namespaces", "Namespace")
-            .built_in("ns")
-            .with_status()
-            .returns_deleted()
-            .label_names()
-            .field("status.phase", "status.phase", ""),
-        cluster("nodes", "Node").built_in("no").with_status().field("spec.unschedulable", "spec.unschedulable", "false"),
+        cluster("namespaces", "Namespace").built_in("ns").with_status().returns_deleted().label_names().field(
+            "status.phase",
+            "status.phase",
+            "",
+        ),
+        cluster("nodes", "Node").built_in("no").with_status().field(
+            "spec.unschedulable",
+            "spec.unschedulable",
+            "false",
+        ),
         ns("endpoints", "Endpoints").built_in("ep").create_on_update(),
         events,
         ns("serviceaccounts", "ServiceAccount").built_in("sa").returns_deleted(),

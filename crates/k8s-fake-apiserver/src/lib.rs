@@ -9,6 +9,7 @@ mod core;
 mod discovery;
 mod error;
 mod fault;
+pub mod generate;
 mod journal;
 mod kind;
 mod log;
@@ -29,9 +30,9 @@ mod status;
 mod stored;
 mod verb;
 
+pub use crate::core::StreamingLists;
 pub use body::ResponseBody;
 pub use builder::FakeApiServerBuilder;
-pub use crate::core::StreamingLists;
 pub use error::Error;
 pub use fault::{FaultHandle, FaultRule, Faults, Hold};
 pub use journal::{Journal, Request};

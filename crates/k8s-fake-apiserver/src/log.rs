@@ -228,7 +228,12 @@ impl Table {
     /// Objects at `revision` whose keys begin with `prefix` and are not before `start`, in key order.
     ///
     /// `revision` must not be older than the horizon. Costs the events since then plus what is taken.
-    pub(crate) fn at<'a>(&'a self, revision: u64, prefix: &'a str, start: &'a str) -> impl Iterator<Item = Arc<Stored>> + 'a {
+    pub(crate) fn at<'a>(
+        &'a self,
+        revision: u64,
+        prefix: &'a str,
+        start: &'a str,
+    ) -> impl Iterator<Item = Arc<Stored>> + 'a {
         let mut before: BTreeMap<&str, Option<&Arc<Stored>>> = BTreeMap::new();
         let first = self.events.partition_point(|e| e.revision <= revision);
         for event in self.events.range(first..) {

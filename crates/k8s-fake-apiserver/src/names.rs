@@ -19,9 +19,11 @@ pub(crate) fn check(kind: &ResourceKind, name: &str) -> Option<FieldError> {
     let quoted = format!("{name:?}");
     if kind.group == "rbac.authorization.k8s.io" {
         let bad = name == "." || name == ".." || name.contains(['/', '%']);
-        return bad.then(|| FieldError::invalid(field, &quoted, "may not contain '/' or '%', and may not be '.' or '..'"));
+        return bad
+            .then(|| FieldError::invalid(field, &quoted, "may not contain '/' or '%', and may not be '.' or '..'"));
     }
-    let (ok, text, max) = if kind.rules.label_names { (is_label(name), LABEL, 63) } else { (is_subdomain(name), SUBDOMAIN, 253) };
+    let (ok, text, max) =
+        if kind.rules.label_names { (is_label(name), LABEL, 63) } else { (is_subdomain(name), SUBDOMAIN, 253) };
     if name.len() > max {
         return Some(FieldError::invalid(field, &quoted, &format!("must be no more than {max} bytes")));
     }

@@ -97,7 +97,8 @@ impl ListOptions {
             "NotOlderThan" => Match::NotOlderThan,
             _ => Match::Unset,
         };
-        let errors = if watch { watch_errors(query, initial_events, streaming) } else { list_errors(query, initial_events) };
+        let errors =
+            if watch { watch_errors(query, initial_events, streaming) } else { list_errors(query, initial_events) };
         if !errors.is_empty() {
             return Err(Status::invalid("meta.k8s.io", "ListOptions", "", &errors));
         }
@@ -125,8 +126,9 @@ pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
     }
-    text.parse::<u64>()
-        .map_err(|_| format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"))
+    text.parse::<u64>().map_err(|_| {
+        format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax")
+    })
 }
 
 fn list_errors(query: &Query, initial_events: Option<bool>) -> Vec<FieldError> {
@@ -135,7 +137,10 @@ fn list_errors(query: &Query, initial_events: Option<bool>) -> Vec<FieldError> {
     let (wanted, version) = (query.get(FIELD), query.get("resourceVersion"));
     if !wanted.is_empty() {
         if version.is_empty() {
-            errors.push(FieldError::forbidden(FIELD, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+            errors.push(FieldError::forbidden(
+                FIELD,
+                "resourceVersionMatch is forbidden unless resourceVersion is provided",
+            ));
         }
         if !query.get("continue").is_empty() {
             errors.push(FieldError::forbidden(FIELD, "resourceVersionMatch is forbidden when continue is provided"));
@@ -144,7 +149,10 @@ fn list_errors(query: &Query, initial_events: Option<bool>) -> Vec<FieldError> {
             errors.push(FieldError::unsupported(FIELD, &format!("{wanted:?}"), &["Exact", "NotOlderThan", ""]));
         }
         if wanted == "Exact" && version == "0" {
-            errors.push(FieldError::forbidden(FIELD, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""));
+            errors.push(FieldError::forbidden(
+                FIELD,
+                "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+            ));
         }
     }
     if initial_events.is_some() {
@@ -159,7 +167,10 @@ fn watch_errors(query: &Query, initial_events: Option<bool>, streaming: bool) ->
     let wanted = query.get(FIELD);
     if initial_events.is_some() {
         if wanted != "NotOlderThan" {
-            errors.push(FieldError::forbidden(FIELD, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+            errors.push(FieldError::forbidden(
+                FIELD,
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            ));
         }
         if !streaming {
             let text = "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
@@ -183,7 +194,8 @@ fn watch_errors(query: &Query, initial_events: Option<bool>, streaming: bool) ->
 
 /// `dryRun=All` of a write; any other value is refused. `options` is the kind named in the refusal.
 pub(crate) fn dry_run(query: &Query, options: &str) -> Result<bool, Status> {
-    let values: Vec<&str> = query.0.iter().filter(|(n, v)| n == "dryRun" && !v.is_empty()).map(|(_, v)| v.as_str()).collect();
+    let values: Vec<&str> =
+        query.0.iter().filter(|(n, v)| n == "dryRun" && !v.is_empty()).map(|(_, v)| v.as_str()).collect();
     if values.iter().all(|v| *v == "All") {
         return Ok(!values.is_empty());
     }

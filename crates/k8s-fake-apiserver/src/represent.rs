@@ -52,7 +52,14 @@ impl Form {
 }
 
 /// The object by itself, as an answer or inside a watch event.
-pub(crate) fn write_object(out: &mut Vec<u8>, form: Form, kind: &ResourceKind, object: &Stored, clock: &Clock, columns: bool) {
+pub(crate) fn write_object(
+    out: &mut Vec<u8>,
+    form: Form,
+    kind: &ResourceKind,
+    object: &Stored,
+    clock: &Clock,
+    columns: bool,
+) {
     match form {
         Form::Full => out.extend_from_slice(&object.json),
         Form::Metadata => write_metadata(out, object),
@@ -101,11 +108,14 @@ pub(crate) fn write_list_head(out: &mut Vec<u8>, form: Form, kind: &ResourceKind
 
 /// A bookmark's object. Typed kinds show the empty fields that the real server's types cannot leave out.
 pub(crate) fn bookmark(form: Form, kind: &ResourceKind, revision: u64, end_of_initial_events: bool) -> Vec<u8> {
-    let annotations = if end_of_initial_events { ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" } else { "" };
+    let annotations =
+        if end_of_initial_events { ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" } else { "" };
     let metadata = format!("\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}");
     match form {
         Form::Full => format!("{}{metadata}{}}}", kind.head, empty_fields(kind)).into_bytes(),
-        Form::Metadata => format!("{{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",{metadata}}}").into_bytes(),
+        Form::Metadata => {
+            format!("{{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",{metadata}}}").into_bytes()
+        }
         Form::Table => {
             let mut out = Vec::new();
             write_table_head(&mut out, kind, &json!({ "resourceVersion": revision.to_string() }), false);
@@ -122,7 +132,9 @@ fn empty_fields(kind: &ResourceKind) -> &'static str {
         "v1/namespaces" => r#","spec":{},"status":{}"#,
         "networking.k8s.io/v1/ingresses" => r#","spec":{},"status":{"loadBalancer":{}}"#,
         "discovery.k8s.io/v1/endpointslices" => r#","addressType":"","endpoints":null,"ports":null"#,
-        "apps/v1/deployments" => r#","spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}"#,
+        "apps/v1/deployments" => {
+            r#","spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}"#
+        }
         "coordination.k8s.io/v1/leases" => r#","spec":{}"#,
         _ => "",
     }
@@ -152,7 +164,8 @@ fn write_table_head(out: &mut Vec<u8>, kind: &ResourceKind, metadata: &Value, co
 
 fn write_row(out: &mut Vec<u8>, object: &Stored, clock: &Clock) {
     let metadata: Value = serde_json::from_slice(object.metadata()).unwrap_or_default();
-    let age = metadata["creationTimestamp"].as_str().map_or_else(|| "<unknown>".to_owned(), |created| age(created, clock));
+    let age =
+        metadata["creationTimestamp"].as_str().map_or_else(|| "<unknown>".to_owned(), |created| age(created, clock));
     out.extend_from_slice(format!("{{\"cells\":[\"{}\",\"{age}\"],\"object\":", object.name()).as_bytes());
     write_metadata(out, object);
     out.push(b'}');
@@ -183,9 +196,15 @@ mod tests {
         check("application/json", Some(Form::Full));
         check("*/*", Some(Form::Full));
         check("application/vnd.kubernetes.protobuf,application/json", Some(Form::Full));
-        check("application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", Some(Form::Table));
+        check(
+            "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+            Some(Form::Table),
+        );
         check("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", Some(Form::Metadata));
-        check("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json", Some(Form::Full));
+        check(
+            "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json",
+            Some(Form::Full),
+        );
         check("text/html", None);
         assert_eq!(Form::negotiate(&HeaderMap::new()).unwrap(), Form::Full);
     }

@@ -43,7 +43,8 @@ impl Target {
 }
 
 pub(crate) fn parse(path: &str) -> Route {
-    let parts: Vec<String> = path.split('/').filter(|p| !p.is_empty()).map(|p| crate::query::decode(p, false)).collect();
+    let parts: Vec<String> =
+        path.split('/').filter(|p| !p.is_empty()).map(|p| crate::query::decode(p, false)).collect();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match parts.as_slice() {
         [] => Route::Root,

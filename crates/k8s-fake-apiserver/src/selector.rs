@@ -19,7 +19,12 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    pub(crate) fn new(kind: &ResourceKind, namespace: Option<&str>, labels: &str, fields: &str) -> Result<Self, Status> {
+    pub(crate) fn new(
+        kind: &ResourceKind,
+        namespace: Option<&str>,
+        labels: &str,
+        fields: &str,
+    ) -> Result<Self, Status> {
         let prefix = match namespace {
             Some(namespace) if kind.namespaced => format!("{namespace}/"),
             _ => String::new(),

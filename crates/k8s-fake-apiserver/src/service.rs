@@ -86,7 +86,8 @@ where
     let body = match Limited::new(body, BODY_LIMIT).collect().await {
         Ok(body) => body.to_bytes(),
         Err(_) => {
-            let status = Status::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {BODY_LIMIT}"));
+            let status =
+                Status::new(413, "RequestEntityTooLarge", format!("Request entity too large: limit is {BODY_LIMIT}"));
             core.journal.answered(number, 413);
             return Ok(refuse(&status));
         }
@@ -178,7 +179,8 @@ async fn resource(
         Err(false) => return Ok(discovery::page_not_found()),
     };
     // `/nodes` in a namespace, or one Pod without a namespace, is no path.
-    let namespace_fits = if kind.namespaced { target.namespace.is_some() || target.name.is_none() } else { target.namespace.is_none() };
+    let namespace_fits =
+        if kind.namespaced { target.namespace.is_some() || target.name.is_none() } else { target.namespace.is_none() };
     let served = match target.subresource.as_deref() {
         None => true,
         Some("status") => kind.status,
@@ -188,8 +190,13 @@ async fn resource(
     if !namespace_fits || !served {
         return Err(Status::no_such_path());
     }
-    let form = if verb.is_write() { Form::negotiate(&head.headers).unwrap_or(Form::Full) } else { Form::negotiate(&head.headers)? };
-    let mut call = Call { core: core.clone(), view, kind, table, target, query, headers: head.headers.clone(), body, form, plan };
+    let form = if verb.is_write() {
+        Form::negotiate(&head.headers).unwrap_or(Form::Full)
+    } else {
+        Form::negotiate(&head.headers)?
+    };
+    let mut call =
+        Call { core: core.clone(), view, kind, table, target, query, headers: head.headers.clone(), body, form, plan };
     if !allowed(&call, verb) {
         return Err(Status::method_not_allowed());
     }
@@ -217,7 +224,9 @@ fn allowed(call: &Call, verb: Verb) -> bool {
         Verb::Patch => named && call.target.subresource.as_deref() != Some("finalize"),
         Verb::Delete => call.target.subresource.is_none(),
         // Namespaces cannot be deleted together, and only one namespace at a time can be emptied.
-        Verb::DeleteCollection => !call.kind.is("v1/namespaces") && (!call.kind.namespaced || call.target.namespace.is_some()),
+        Verb::DeleteCollection => {
+            !call.kind.is("v1/namespaces") && (!call.kind.namespaced || call.target.namespace.is_some())
+        }
         _ => true,
     }
 }
@@ -231,4 +240,3 @@ fn one_object(call: &mut Call) {
         _ => call.query.0.push(("fieldSelector".into(), selector)),
     }
 }
-

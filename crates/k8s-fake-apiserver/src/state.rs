@@ -24,7 +24,9 @@ pub(crate) fn apply(core: &Core, object: Value, index: usize) -> Result<Arc<Stor
     let (table, kind) = kind_of(core, &object, index)?;
     let mut object = complete(core, &kind, object, index)?;
     let namespace = meta(&object, "namespace").to_owned();
-    if kind.namespaced && !core.log.lock().named("v1/namespaces").is_some_and(|t| t.objects.contains_key(namespace.as_str())) {
+    if kind.namespaced
+        && !core.log.lock().named("v1/namespaces").is_some_and(|t| t.objects.contains_key(namespace.as_str()))
+    {
         make_namespace(core, &namespace).map_err(|status| refused(&object, status))?;
     }
     let key = key(kind.namespaced.then_some(namespace.as_str()), meta(&object, "name"));
@@ -69,7 +71,9 @@ pub(crate) fn identify(core: &Core, kind: &ResourceKind, old: Option<&Value>, ob
 }
 
 pub(crate) fn kind_of(core: &Core, object: &Value, index: usize) -> Result<(TableId, Arc<ResourceKind>), Error> {
-    let text = |name: &'static str| object[name].as_str().filter(|t| !t.is_empty()).ok_or(Error::Incomplete { index, field: name });
+    let text = |name: &'static str| {
+        object[name].as_str().filter(|t| !t.is_empty()).ok_or(Error::Incomplete { index, field: name })
+    };
     let (api_version, kind) = (text("apiVersion")?, text("kind")?);
     let log = core.log.lock();
     let found = log.kinds().into_iter().find(|k| k.kind == kind && k.api_version() == api_version);
@@ -83,6 +87,11 @@ pub(crate) fn unknown(resource: &str) -> Error {
 }
 
 fn refused(object: &Value, status: crate::status::Status) -> Error {
-    let name = format!("{} {}/{}", object["kind"].as_str().unwrap_or("object"), meta(object, "namespace"), meta(object, "name"));
+    let name = format!(
+        "{} {}/{}",
+        object["kind"].as_str().unwrap_or("object"),
+        meta(object, "namespace"),
+        meta(object, "name")
+    );
     Error::Refused { object: name, status: Box::new(status) }
 }

@@ -122,18 +122,15 @@ impl Status {
 
     /// 429 `TooManyRequests` with `Retry-After`.
     pub fn too_many_requests(retry_after_seconds: u32) -> Self {
-        Self::new(
-            429,
-            "TooManyRequests",
-            "The apiserver is currently overloaded. Please try again later.",
-        )
-        .with_retry_after(retry_after_seconds)
+        Self::new(429, "TooManyRequests", "The apiserver is currently overloaded. Please try again later.")
+            .with_retry_after(retry_after_seconds)
     }
 
     /// 500 `InternalError`.
     pub fn internal_error(message: &str) -> Self {
         let mut status = Self::new(500, "InternalError", format!("Internal error occurred: {message}"));
-        status.details = Some(Details { causes: vec![Cause { message: message.into(), ..Cause::default() }], ..Details::default() });
+        status.details =
+            Some(Details { causes: vec![Cause { message: message.into(), ..Cause::default() }], ..Details::default() });
         status
     }
 
@@ -251,7 +248,8 @@ impl Status {
     }
 
     pub(crate) fn not_acceptable() -> Self {
-        let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch";
+        let message =
+            "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch";
         let mut status = Self::new(406, "NotAcceptable", message);
         status.details = Some(Details::default());
         status
@@ -280,7 +278,8 @@ impl Status {
 
     fn named(code: u16, reason: &'static str, group: &str, kind: &str, name: &str, message: String) -> Self {
         let mut status = Self::new(code, reason, message);
-        status.details = Some(Details { name: name.into(), group: group.into(), kind: kind.into(), ..Details::default() });
+        status.details =
+            Some(Details { name: name.into(), group: group.into(), kind: kind.into(), ..Details::default() });
         status
     }
 }
@@ -301,7 +300,9 @@ impl From<u16> for Status {
             429 => Self::too_many_requests(1),
             500 => Self::internal_error("the server is in trouble"),
             503 => Self::service_unavailable("the server is currently unable to handle the request"),
-            504 => Self::new(504, "Timeout", "Timeout: the server was unable to return a response in the time allotted"),
+            504 => {
+                Self::new(504, "Timeout", "Timeout: the server was unable to return a response in the time allotted")
+            }
             other => Self::new(other, "", format!("the server responded with the status code {other}")),
         }
     }
@@ -344,7 +345,8 @@ impl std::fmt::Display for FieldError {
 
 /// The answer to a delete that removed the object.
 pub(crate) fn deleted(group: &str, plural: &str, name: &str, uid: &str) -> Bytes {
-    let details = Details { name: name.into(), group: group.into(), kind: plural.into(), uid: uid.into(), ..Details::default() };
+    let details =
+        Details { name: name.into(), group: group.into(), kind: plural.into(), uid: uid.into(), ..Details::default() };
     render(&Wire {
         kind: "Status",
         api_version: "v1",

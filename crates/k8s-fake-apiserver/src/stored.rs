@@ -47,7 +47,11 @@ impl Prepared {
         before.extend_from_slice(b"\"metadata\":");
         let start = before.len();
         write_members(&mut before, b'{', metadata, &["resourceVersion"]);
-        before.extend_from_slice(if before.len() > start + 1 { b",\"resourceVersion\":\"" } else { b"\"resourceVersion\":\"" });
+        before.extend_from_slice(if before.len() > start + 1 {
+            b",\"resourceVersion\":\""
+        } else {
+            b"\"resourceVersion\":\""
+        });
         let mut after = Vec::with_capacity(4096);
         after.extend_from_slice(b"\"}");
         write_members(&mut after, b',', root, &["kind", "apiVersion", "metadata"]);
@@ -202,7 +206,8 @@ mod tests {
 
     #[test]
     fn bytes_and_ranges() {
-        let pod = stored(json!({"metadata": {"name": "a", "namespace": "ns", "resourceVersion": "1", "labels": {"x": "y"}},
+        let pod =
+            stored(json!({"metadata": {"name": "a", "namespace": "ns", "resourceVersion": "1", "labels": {"x": "y"}},
             "spec": {"nodeName": "n"}}));
         assert_eq!(&*pod.key, "ns/a");
         assert_eq!(pod.value()["metadata"]["resourceVersion"], "7");

@@ -118,7 +118,12 @@ fn edited(json: &[u8], edits: &[Edit]) -> Vec<u8> {
 }
 
 /// Changes the whole body, breaks it off and cuts it into chunks, in that order.
-pub(crate) fn shape(body: ResponseBody, edits: Vec<Edit>, cut: Option<(u64, Break)>, chunk: Option<usize>) -> ResponseBody {
+pub(crate) fn shape(
+    body: ResponseBody,
+    edits: Vec<Edit>,
+    cut: Option<(u64, Break)>,
+    chunk: Option<usize>,
+) -> ResponseBody {
     let mut body = body;
     if !edits.is_empty() {
         body = edit_whole(body, edits);
@@ -174,7 +179,9 @@ fn cut_at(body: ResponseBody, at: u64, how: Break) -> ResponseBody {
 fn rechunk(body: ResponseBody, size: usize) -> ResponseBody {
     let stream = body.into_stream().flat_map(move |piece| {
         let pieces: Vec<io::Result<Bytes>> = match piece {
-            Ok(bytes) => (0..bytes.len()).step_by(size).map(|at| Ok(bytes.slice(at..bytes.len().min(at + size)))).collect(),
+            Ok(bytes) => {
+                (0..bytes.len()).step_by(size).map(|at| Ok(bytes.slice(at..bytes.len().min(at + size)))).collect()
+            }
             Err(error) => vec![Err(error)],
         };
         futures_util::stream::iter(pieces)

@@ -159,8 +159,16 @@ mod tests {
             json!({"containers": [{"name": "a", "image": "2", "ports": [{"containerPort": 80}, {"containerPort": 81}]},
                 {"name": "b"}, {"name": "c"}]}),
         );
-        check(json!({"env": [{"name": "a"}, {"name": "b"}]}), json!({"env": [{"name": "a", "$patch": "delete"}]}), json!({"env": [{"name": "b"}]}));
-        check(json!({"env": [{"name": "a"}]}), json!({"env": [{"$patch": "replace"}, {"name": "z"}]}), json!({"env": [{"name": "z"}]}));
+        check(
+            json!({"env": [{"name": "a"}, {"name": "b"}]}),
+            json!({"env": [{"name": "a", "$patch": "delete"}]}),
+            json!({"env": [{"name": "b"}]}),
+        );
+        check(
+            json!({"env": [{"name": "a"}]}),
+            json!({"env": [{"$patch": "replace"}, {"name": "z"}]}),
+            json!({"env": [{"name": "z"}]}),
+        );
         check(json!({"args": ["a"]}), json!({"args": ["b"]}), json!({"args": ["b"]}));
         check(json!({"finalizers": ["a"]}), json!({"finalizers": ["b", "a"]}), json!({"finalizers": ["a", "b"]}));
         check(
@@ -174,8 +182,11 @@ mod tests {
             json!({"strategy": {"type": "Recreate"}}),
         );
         check(json!({"x": {"a": 1}}), json!({"x": {"$patch": "replace", "b": 2}}), json!({"x": {"b": 2}}));
-        check(json!({"conditions": [{"type": "Ready", "status": "False"}]}), json!({"conditions": [{"type": "Ready", "status": "True"}]}),
-            json!({"conditions": [{"type": "Ready", "status": "True"}]}));
+        check(
+            json!({"conditions": [{"type": "Ready", "status": "False"}]}),
+            json!({"conditions": [{"type": "Ready", "status": "True"}]}),
+            json!({"conditions": [{"type": "Ready", "status": "True"}]}),
+        );
     }
 
     #[test]

@@ -120,7 +120,8 @@ fn check_namespace(core: &Core, kind: &ResourceKind, name: &str, namespace: &str
 
 fn is_terminating(namespace: &Stored) -> bool {
     // Cheap first: the text is in no other namespace.
-    namespace.json.windows(17).any(|w| w == b"deletionTimestamp") && !meta(&namespace.value(), "deletionTimestamp").is_empty()
+    namespace.json.windows(17).any(|w| w == b"deletionTimestamp")
+        && !meta(&namespace.value(), "deletionTimestamp").is_empty()
 }
 
 pub(crate) fn make_namespace(core: &Core, name: &str) -> Result<(), Status> {
@@ -139,7 +140,8 @@ pub(crate) fn make_namespace(core: &Core, name: &str) -> Result<(), Status> {
 
 /// Services get an address of the service range, as the real allocator gives them.
 fn assign_cluster_ip(core: &Core, kind: &ResourceKind, object: &mut Value) {
-    if !kind.is("v1/services") || object["spec"]["type"] == "ExternalName" || object["spec"].get("clusterIP").is_some() {
+    if !kind.is("v1/services") || object["spec"]["type"] == "ExternalName" || object["spec"].get("clusterIP").is_some()
+    {
         return;
     }
     let n = core.rng.lock().below(65_000) + 10;

@@ -50,7 +50,8 @@ impl DeleteOptions {
         }
         let text = |name: &str| Some(call.query.get(name)).filter(|t| !t.is_empty());
         options.propagation_policy = options.propagation_policy.or(text("propagationPolicy").map(str::to_owned));
-        options.grace_period_seconds = options.grace_period_seconds.or(text("gracePeriodSeconds").and_then(|t| t.parse().ok()));
+        options.grace_period_seconds =
+            options.grace_period_seconds.or(text("gracePeriodSeconds").and_then(|t| t.parse().ok()));
         Ok(options)
     }
 
@@ -127,7 +128,9 @@ fn delete_one(call: &Call, key: &str, options: &DeleteOptions) -> Result<Outcome
         return match (new, prepared) {
             // Marked before: nothing to write.
             (Some(_), None) => Ok(Outcome::Held(current)),
-            (Some(_), Some(prepared)) => log.put(call.table, prepared).map(Outcome::Held).ok_or_else(Status::no_such_path),
+            (Some(_), Some(prepared)) => {
+                log.put(call.table, prepared).map(Outcome::Held).ok_or_else(Status::no_such_path)
+            }
             (None, _) => log.remove(call.table, key).map(Outcome::Gone).ok_or_else(|| call.not_found()),
         };
     }

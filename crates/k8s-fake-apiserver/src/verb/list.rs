@@ -73,7 +73,9 @@ fn page(call: &Call, options: &ListOptions, filter: &Filter, wanted: u64) -> Res
         }
     } else if options.version.is_empty() {
         // Consistent read: the newest there is, whatever the replica has seen.
-    } else if options.version_match == Match::Exact || (options.version_match == Match::Unset && limit.is_some() && wanted > 0) {
+    } else if options.version_match == Match::Exact
+        || (options.version_match == Match::Unset && limit.is_some() && wanted > 0)
+    {
         if wanted < log.horizon() {
             return Err(Status::expired("The resourceVersion for the provided list is too old."));
         }
@@ -134,7 +136,8 @@ impl Token {
 
     fn write(&self) -> String {
         let revision = self.revision.map_or(-1, |r| i64::try_from(r).unwrap_or(i64::MAX));
-        let text = format!("{{\"v\":\"meta.k8s.io/v1\",\"rv\":{revision},\"start\":{}}}", Value::from(self.start.as_str()));
+        let text =
+            format!("{{\"v\":\"meta.k8s.io/v1\",\"rv\":{revision},\"start\":{}}}", Value::from(self.start.as_str()));
         base64::encode_token(text.as_bytes())
     }
 }

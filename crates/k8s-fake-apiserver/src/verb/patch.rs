@@ -27,7 +27,8 @@ pub(crate) fn patch(call: &Call) -> Answer {
             })?
         }
         "application/json-patch+json" => {
-            let patch = serde_json::from_slice(&call.body).map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
+            let patch = serde_json::from_slice(&call.body)
+                .map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
             apply(call, dry, |old| json_patch(old, &patch).map_err(|_| Status::unprocessable()))?
         }
         "application/apply-patch+yaml" | "application/apply-patch+json" => return server_side_apply(call, dry),
@@ -39,7 +40,9 @@ pub(crate) fn patch(call: &Call) -> Answer {
 fn decode(body: &[u8]) -> Result<Value, Status> {
     match serde_json::from_slice(body) {
         Ok(patch @ Value::Object(_)) => Ok(patch),
-        Ok(_) => Err(Status::bad_request("error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}")),
+        Ok(_) => Err(Status::bad_request(
+            "error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}",
+        )),
         Err(e) => Err(Status::bad_request(format!("error decoding patch: {e}"))),
     }
 }
@@ -49,7 +52,6 @@ fn merged(old: &Value, patch: &Value) -> Value {
     merge(&mut new, patch);
     new
 }
-
 
 /// Merges what is applied into the object, or creates it. Fields that an earlier apply set and this one leaves out stay.
 fn server_side_apply(call: &Call, dry: bool) -> Answer {

@@ -21,7 +21,10 @@ pub(crate) fn parse(kind: &ResourceKind, body: &[u8]) -> Result<Value, Status> {
 /// Checks and fills in `kind`, `apiVersion` and the shape of `metadata`.
 pub(crate) fn typed(kind: &ResourceKind, mut value: Value) -> Result<Value, Status> {
     let Some(root) = value.as_object_mut() else {
-        return Err(Status::bad_request(format!("the object provided is unrecognized (must be of type {})", kind.kind)));
+        return Err(Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {})",
+            kind.kind
+        )));
     };
     let text = |v: Option<&Value>| v.and_then(Value::as_str).unwrap_or_default().to_owned();
     let (found, version) = (text(root.get("kind")), text(root.get("apiVersion")));
@@ -92,7 +95,9 @@ pub(crate) fn place(kind: &ResourceKind, object: &mut Value, namespace: Option<&
     let namespace = namespace.unwrap_or_default();
     let given = meta(object, "namespace");
     if !given.is_empty() && given != namespace {
-        return Err(Status::bad_request("the namespace of the provided object does not match the namespace sent on the request"));
+        return Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
     }
     if kind.namespaced && given.is_empty() {
         metadata(object).insert("namespace".into(), namespace.into());

@@ -20,7 +20,9 @@ pub(crate) fn update(call: &Call) -> Answer {
         metadata(&mut object).insert("name".into(), call.name().into());
     }
     match apply(call, dry, |_| Ok(object.clone())) {
-        Err(status) if status.code() == 404 && call.kind.rules.create_on_update && call.target.subresource.is_none() => {
+        Err(status)
+            if status.code() == 404 && call.kind.rules.create_on_update && call.target.subresource.is_none() =>
+        {
             check_name(call, &object)?;
             let stored = super::create::new_object(&call.core, &call.kind, call.table, object, call.namespace(), dry)?;
             Ok(super::create::created(call, &stored, dry))
@@ -31,7 +33,11 @@ pub(crate) fn update(call: &Call) -> Answer {
 }
 
 /// Reads, changes and writes one object, again and again until no other write came between.
-pub(crate) fn apply(call: &Call, dry: bool, change: impl Fn(&Value) -> Result<Value, Status>) -> Result<Arc<Stored>, Status> {
+pub(crate) fn apply(
+    call: &Call,
+    dry: bool,
+    change: impl Fn(&Value) -> Result<Value, Status>,
+) -> Result<Arc<Stored>, Status> {
     let key = call.key();
     loop {
         let current = {
@@ -104,7 +110,18 @@ fn merge_rules(call: &Call, old: &Value, new: Value) -> Result<Value, Status> {
         return Err(Status::conflict(&kind.group, &kind.plural, call.name(), &why));
     }
     limit_to_endpoint(call, old, &mut new);
-    keep(old, &mut new, &["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion"]);
+    keep(
+        old,
+        &mut new,
+        &[
+            "uid",
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+            "resourceVersion",
+        ],
+    );
     prepare::defaults_on_update(kind, &mut new);
     prepare::check_finalizers(kind, old, &new)?;
     if kind.rules.generation && prepare::spec_differs(kind, old, &new) {

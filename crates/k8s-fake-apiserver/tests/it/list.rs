@@ -95,7 +95,11 @@ async fn versions_of_a_list() {
     let client = server.client();
     let count = async |query: &str| {
         let (code, list) = get(&client, &format!("/api/v1/configmaps?{query}")).await;
-        (code, list["items"].as_array().map_or(0, Vec::len), list["metadata"]["resourceVersion"].as_str().map(str::to_owned))
+        (
+            code,
+            list["items"].as_array().map_or(0, Vec::len),
+            list["metadata"]["resourceVersion"].as_str().map(str::to_owned),
+        )
     };
     let now = Some(server.revision().to_string());
     assert_eq!(count("").await, (200, 2, now.clone()));
@@ -104,7 +108,10 @@ async fn versions_of_a_list() {
     assert_eq!(count("resourceVersion=0&limit=1").await, (200, 2, now.clone()));
     assert_eq!(count(&format!("resourceVersion={old}")).await, (200, 2, now.clone()));
     assert_eq!(count(&format!("resourceVersion={old}&resourceVersionMatch=NotOlderThan")).await, (200, 2, now));
-    assert_eq!(count(&format!("resourceVersion={old}&resourceVersionMatch=Exact")).await, (200, 1, Some(old.to_string())));
+    assert_eq!(
+        count(&format!("resourceVersion={old}&resourceVersionMatch=Exact")).await,
+        (200, 1, Some(old.to_string()))
+    );
     assert_eq!(count(&format!("resourceVersion={old}&limit=5")).await, (200, 1, Some(old.to_string())));
     server.compact();
     assert_eq!(count(&format!("resourceVersion={old}&resourceVersionMatch=Exact")).await.0, 410);

@@ -128,7 +128,9 @@ pub(crate) fn short(line: &Value) -> String {
             let end = if metadata["annotations"]["k8s.io/initial-events-end"] == "true" { " end" } else { "" };
             format!("BOOKMARK {}{end}", metadata["resourceVersion"].as_str().unwrap())
         }
-        Some(kind) => format!("{kind} {}@{}", metadata["name"].as_str().unwrap(), metadata["resourceVersion"].as_str().unwrap()),
+        Some(kind) => {
+            format!("{kind} {}@{}", metadata["name"].as_str().unwrap(), metadata["resourceVersion"].as_str().unwrap())
+        }
         None => format!("{line}"),
     }
 }

@@ -49,9 +49,15 @@ async fn resume_replays_and_then_goes_on_live() {
 async fn no_version_and_zero_begin_with_what_is_there() {
     let server = FakeApiServer::builder().object(config_map("b")).object(config_map("a")).start().await.unwrap();
     let now = server.revision();
-    for path in ["/api/v1/configmaps?watch=true", "/api/v1/configmaps?watch=true&resourceVersion=0", "/api/v1/watch/configmaps"] {
+    for path in
+        ["/api/v1/configmaps?watch=true", "/api/v1/configmaps?watch=true&resourceVersion=0", "/api/v1/watch/configmaps"]
+    {
         let mut lines = watch(&server, path).await;
-        assert_eq!(lines.shorts(3).await, [format!("ADDED a@{now}"), format!("ADDED b@{}", now - 1), "Silent".into()], "{path}");
+        assert_eq!(
+            lines.shorts(3).await,
+            [format!("ADDED a@{now}"), format!("ADDED b@{}", now - 1), "Silent".into()],
+            "{path}"
+        );
     }
 }
 
@@ -77,9 +83,16 @@ async fn c14_streaming_lists_refused_and_ignored() {
     let (code, status) = get(&refusing.client(), &path).await;
     assert_eq!((code, status["reason"].as_str()), (422, Some("Invalid")));
     let text = status["message"].as_str().unwrap();
-    assert!(text.contains("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"), "{text}");
-    let ignoring =
-        FakeApiServer::builder().streaming_lists(StreamingLists::Ignored).object(config_map("a")).start().await.unwrap();
+    assert!(
+        text.contains("sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"),
+        "{text}"
+    );
+    let ignoring = FakeApiServer::builder()
+        .streaming_lists(StreamingLists::Ignored)
+        .object(config_map("a"))
+        .start()
+        .await
+        .unwrap();
     let mut lines = watch(&ignoring, &path).await;
     assert_eq!(lines.shorts(2).await, [format!("ADDED a@{}", ignoring.revision()), "Silent".into()]);
 }
@@ -100,7 +113,8 @@ async fn bookmarks_come_in_their_interval_and_before_the_end() {
     assert_eq!(lines.next().await, Next::End);
     assert_eq!(began.elapsed().as_secs(), 25);
     // Not asked for: not sent.
-    let mut plain = watch(&server, &format!("/api/v1/configmaps?watch=1&resourceVersion={start}&timeoutSeconds=25")).await;
+    let mut plain =
+        watch(&server, &format!("/api/v1/configmaps?watch=1&resourceVersion={start}&timeoutSeconds=25")).await;
     assert_eq!(plain.next().await, Next::End);
 }
 
@@ -148,7 +162,8 @@ async fn c23_leaving_a_selector_is_a_delete_and_coming_back_an_add() {
     let server = FakeApiServer::builder().object(pod("n", "a", json!({"app": "x"}))).start().await.unwrap();
     let start = server.revision();
     let mut lines =
-        watch(&server, &format!("/api/v1/namespaces/n/pods?watch=1&resourceVersion={start}&labelSelector=app%3Dx")).await;
+        watch(&server, &format!("/api/v1/namespaces/n/pods?watch=1&resourceVersion={start}&labelSelector=app%3Dx"))
+            .await;
     let client = server.client();
     let path = "/api/v1/namespaces/n/pods/a";
     for app in [json!("y"), json!("z"), json!("x"), json!("x")] {
@@ -168,7 +183,8 @@ async fn one_namespace_and_one_object() {
     let server = server().await;
     let start = server.revision();
     let mut namespace = watch(&server, &format!("/api/v1/namespaces/b/pods?watch=1&resourceVersion={start}")).await;
-    let mut object = watch(&server, &format!("/api/v1/pods?watch=1&resourceVersion={start}&fieldSelector=metadata.name%3Dx")).await;
+    let mut object =
+        watch(&server, &format!("/api/v1/pods?watch=1&resourceVersion={start}&fieldSelector=metadata.name%3Dx")).await;
     let mut path = watch(&server, &format!("/api/v1/namespaces/b/pods/y?watch=1&resourceVersion={start}")).await;
     for (namespace, name) in [("a", "x"), ("b", "x"), ("b", "y")] {
         server.apply(pod(namespace, name, json!({}))).unwrap();

@@ -21,7 +21,9 @@ async fn a_typed_client_writes() {
     let updated = api.replace("a", &PostParams::default(), &changed).await.unwrap();
     assert_ne!(updated.metadata.resource_version, made.metadata.resource_version);
     assert_eq!(updated.metadata.uid, made.metadata.uid);
-    let Err(kube::Error::Api(status)) = api.replace("a", &PostParams::default(), &changed).await else { panic!("no conflict") };
+    let Err(kube::Error::Api(status)) = api.replace("a", &PostParams::default(), &changed).await else {
+        panic!("no conflict")
+    };
     assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
     let patch = json!({"data": {"k": null, "l": "m"}});
     let patched = api.patch("a", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
@@ -33,9 +35,13 @@ async fn a_typed_client_writes() {
 #[tokio::test(start_paused = true)]
 async fn namespaces_are_made_or_missed() {
     let easy = server().await;
-    assert_eq!(post(&easy.client(), "/api/v1/namespaces/new/configmaps", &json!({"metadata": {"name": "a"}})).await.0, 201);
+    assert_eq!(
+        post(&easy.client(), "/api/v1/namespaces/new/configmaps", &json!({"metadata": {"name": "a"}})).await.0,
+        201
+    );
     assert!(easy.object("v1/namespaces", None, "new").unwrap().is_some());
     let strict = FakeApiServer::builder().strict_namespaces(true).start().await.unwrap();
-    let (code, status) = post(&strict.client(), "/api/v1/namespaces/new/configmaps", &json!({"metadata": {"name": "a"}})).await;
+    let (code, status) =
+        post(&strict.client(), "/api/v1/namespaces/new/configmaps", &json!({"metadata": {"name": "a"}})).await;
     assert_eq!((code, status["message"].as_str()), (404, Some("namespaces \"new\" not found")));
 }
