@@ -89,6 +89,8 @@ fn c35_a_missing_right_is_reported_with_verb_and_message() {
     let mut sim = Sim::new(streaming(), |_, _| forbidden());
     sim.run(secs(600));
     assert_eq!(sim.reports().iter().filter(|report| report.first).count(), 2);
+    let streams = sim.asked().iter().filter(|text| **text == "STREAM").count();
+    assert!(streams.abs_diff(sim.requests.len() - streams) <= 1, "either way in turn: {:?}", sim.asked());
     assert!(sim.requests.len() <= 40);
 }
 
@@ -113,6 +115,17 @@ fn c08_after_a_healthy_watch_a_failure_is_the_first_again() {
     let times = sim.times();
     assert_eq!(times.len(), 11);
     assert!(times[10] - times[9] <= secs(61));
+}
+
+#[test]
+fn c07_a_finished_list_begins_a_new_row() {
+    let mut script = vec![refuse(500); 6];
+    script.extend([page(10, 1), refuse(500), watch("")]);
+    let mut sim = Sim::scripted(paged(), script);
+    sim.run(secs(100));
+    let times = sim.times();
+    assert!(times[6] - times[5] >= secs(15));
+    assert!(times[8] - times[7] <= secs(1));
 }
 
 #[test]
@@ -278,6 +291,21 @@ fn recovery_is_told_once_and_the_next_episode_is_new() {
         ]
     );
     assert!(sim.reports().iter().all(|report| report.retry_at >= sim.start));
+}
+
+#[test]
+fn a_watch_that_delivered_and_ended_is_no_failure() {
+    for end in [watch("+11 EOF"), watch("BM@11 EOF")] {
+        let mut sim = Sim::scripted(paged(), vec![page(10, 1), end, watch("")]);
+        sim.run(Duration::from_millis(100));
+        assert_eq!((sim.phase(), sim.requests.len()), (Phase::Watching, 2), "between two watches");
+        sim.run(secs(1));
+        sim.expect_asked(&["LIST", "WATCH 10", "WATCH 11"]);
+    }
+    let mut sim = Sim::scripted(streaming(), vec![watch("END@10 EOF"), watch("")]);
+    sim.run(Duration::from_millis(100));
+    assert_eq!((sim.phase(), sim.requests.len()), (Phase::Watching, 1));
+    assert!(sim.reports().is_empty());
 }
 
 #[test]

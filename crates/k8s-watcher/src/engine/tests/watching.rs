@@ -154,6 +154,37 @@ fn c27_a_restored_server_that_filters_and_stays_silent_is_found_out() {
 }
 
 #[test]
+fn c25_replicas_that_lag_now_and_then_are_not_taken_for_a_restored_server() {
+    let lag = || {
+        let mut answers = vec![too_large()];
+        // As the real one does: it waits before it says so.
+        answers.extend(vec![vec![Say::Wait(secs(3)), too_large().remove(0)]; 3]);
+        answers
+    };
+    // Each time it catches up, or something else happens, the patience is new.
+    for between in [vec![watch("+11 RESET")], vec![watch("1s ERR410"), page(12, 1)]] {
+        let mut script = vec![page(10, 1)];
+        script.extend(lag());
+        script.extend(between.clone());
+        script.extend(lag());
+        script.push(watch(""));
+        let mut sim = Sim::scripted(paged(), script);
+        sim.run(secs(200));
+        let backwards = sim.reports().iter().filter(|report| report.class == ErrorClass::Backwards).count();
+        assert_eq!(backwards, 0, "{between:?}");
+        assert_eq!(sim.phase(), Phase::Watching);
+    }
+    let mut script = vec![page(10, 1), too_large()];
+    script.extend(vec![refuse(500); 6]);
+    script.extend([too_large(), watch("")]);
+    let mut sim = Sim::scripted(paged(), script);
+    sim.run(secs(200));
+    assert!(sim.times()[8] - sim.times()[1] > secs(30));
+    assert_eq!(sim.asked().last(), Some(&"WATCH 10"));
+    assert!(sim.reports().iter().all(|report| report.class != ErrorClass::Backwards));
+}
+
+#[test]
 fn a_quiet_server_is_probed_without_consequences() {
     let server = |text: &str, _| match text {
         "LIST" => page(10, 2),
