@@ -169,6 +169,10 @@ fn kubectl(text: &str) -> Result<Query, ExpressionError> {
             return Err(at.error("expected '.' or '['"));
         }
         let rest = at.rest();
+        if rest == "." && !first {
+            at.advance(1);
+            return Err(at.error("name missing after '.'"));
+        }
         let error = match rest.parse::<Path>() {
             Ok(path) => {
                 push_path(&mut out, &path, &mut descend);

@@ -1,1 +1,10 @@
 //! Integration tests of the crate, one binary.
+
+mod allocations;
+mod auto_traits;
+mod cases;
+mod fast_path;
+mod ignored;
+mod indexer;
+mod kubectl;
+mod selector;
