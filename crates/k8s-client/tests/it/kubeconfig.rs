@@ -114,6 +114,30 @@ async fn c76_a_failing_plugin_shows_its_words_but_not_its_credential() {
 }
 
 #[tokio::test]
+async fn c76_a_plugin_may_answer_in_json_or_yaml_by_v1_or_v1beta1_and_without_expiry() {
+    let recorder = Recorder::start();
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("plugin");
+    let version = |v: &str| format!("client.authentication.k8s.io/{v}");
+    let cases = [
+        ("v1", r#"{"apiVersion": "VERSION", "kind": "ExecCredential", "status": {"token": "json"}}"#, "json"),
+        ("v1beta1", r#"{"apiVersion": "VERSION", "kind": "ExecCredential", "status": {"token": "beta"}}"#, "beta"),
+        ("v1", "apiVersion: VERSION\nkind: ExecCredential\nstatus:\n  token: yaml", "yaml"),
+    ];
+    for (v, answer, token) in cases {
+        // `cat` would give back what is on standard input; the plugin must not get a terminal or a pipe that blocks.
+        script(&path, &format!("cat >/dev/null\ncat <<'END'\n{}\nEND", answer.replace("VERSION", &version(v))));
+        let exec = format!(
+            "{{exec: {{apiVersion: {}, command: \"{}\", interactiveMode: Never}}}}",
+            version(v),
+            path.display()
+        );
+        let client = ClientConfig::kubeconfig_content(config(&recorder.url, &exec)).build().await.unwrap();
+        assert_eq!(recorder.authorization_of(&client).await, Some(format!("Bearer {token}")), "{v} {answer}");
+    }
+}
+
+#[tokio::test]
 async fn c78_no_user_null_user_unknown_user_go_on_without_credentials() {
     let recorder = Recorder::start();
     let text = |users: &str, user: &str| {

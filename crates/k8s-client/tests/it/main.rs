@@ -3,4 +3,5 @@
 mod auto_traits;
 mod client;
 mod kubeconfig;
+mod server;
 mod support;

@@ -1,0 +1,52 @@
+//! Against the embedded API server: the same answers as from a real one, in-process and through a kubeconfig.
+
+use k8s_client::{Client, ClientConfig};
+use k8s_fake_apiserver::{Any, FakeApiServer, FakeApiServerBuilder, Get, Status};
+use k8s_types::Gvr;
+use serde_json::json;
+
+fn gvr(text: &str) -> Gvr {
+    text.parse().unwrap()
+}
+
+fn cluster() -> FakeApiServerBuilder {
+    FakeApiServer::builder().objects([
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "cart", "namespace": "shop"}}),
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}),
+        json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "web", "namespace": "shop"}}),
+    ])
+}
+
+#[tokio::test]
+async fn c30_namespaced_and_cluster_scoped_objects_are_read_by_resource() {
+    let server = cluster().start().await.unwrap();
+    let client = Client::from(server.client());
+    let cases = [
+        ("v1/pods", Some("shop"), "cart"),
+        ("v1/nodes", None, "n1"),
+        ("v1/nodes", Some("default"), "n1"),
+        ("networking.k8s.io/v1/ingresses", Some("shop"), "web"),
+    ];
+    for (resource, namespace, name) in cases {
+        let object = client.get(&gvr(resource), namespace, name).await.unwrap();
+        assert_eq!(object.name(), name, "{resource}");
+        assert!(object.resource_version().is_some() && object.uid().is_some(), "{resource}");
+    }
+    assert!(client.get(&gvr("v1/pods"), Some("other"), "cart").await.unwrap_err().is_not_found());
+    assert!(client.get(&gvr("apps/v1/pods"), Some("shop"), "cart").await.unwrap_err().is_kind_not_served());
+    let discovery = server.journal().requests().into_iter().filter(|r| !r.path.contains("/namespaces/")).count();
+    assert!(discovery <= 6, "one request a group version, two reads of a Node, one repeated search: {discovery}");
+}
+
+#[tokio::test]
+async fn a_busy_server_is_not_asked_again_behind_the_callers_back() {
+    let server = cluster().loopback().start().await.unwrap();
+    server.faults().on(Get::of("v1/pods")).status(Status::too_many_requests(1));
+    let client = ClientConfig::kubeconfig_content(server.kubeconfig().unwrap()).build().await.unwrap();
+    let error = client.get(&gvr("v1/pods"), Some("shop"), "cart").await.unwrap_err();
+    assert_eq!((error.status_code(), error.is_retryable()), (Some(429), true));
+    assert_eq!(error.retry_after().map(|d| d.as_secs()), Some(1));
+    assert_eq!(server.journal().count(Get::of("v1/pods")), 1, "kube's own retries are off");
+    assert_eq!(client.get(&gvr("v1/pods"), Some("shop"), "cart").await.unwrap().name(), "cart");
+    assert!(server.journal().count(Any::request()) >= 3);
+}
