@@ -109,12 +109,11 @@ fn containers(i: usize, app: &str, namespace: &str, image: &str, token: &str) ->
                 from_field("POD_NAME", "metadata.name"), from_field("POD_NAMESPACE", "metadata.namespace"),
                 from_field("POD_IP", "status.podIP"), from_field("NODE_NAME", "spec.nodeName"),
                 plain("LOG_LEVEL", "info"), plain("LOG_FORMAT", "json"),
-                plain("OTEL_SERVICE_NAME", app), plain("OTEL_TRACES_SAMPLER", "parentbased_traceidratio"),
+                plain("OTEL_SERVICE_NAME", app),
                 plain("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector.observability.svc.cluster.local:4317"),
                 plain("OTEL_RESOURCE_ATTRIBUTES", format!("deployment.environment=production,service.namespace={namespace}")),
                 plain("DATABASE_HOST", format!("{app}-primary.databases.svc.cluster.local")),
                 plain("CACHE_URL", format!("redis://{app}-cache.{namespace}.svc.cluster.local:6379/0")),
-                plain("FEATURE_FLAGS_URL", "http://flags.platform.svc.cluster.local:8080/v2/evaluate"),
                 from_secret("DATABASE_PASSWORD", &credentials, "password"), from_secret("API_TOKEN", &credentials, "token"),
             ],
             "resources": { "limits": { "cpu": "2", "memory": "1Gi" }, "requests": { "cpu": "300m", "memory": "384Mi" } },
@@ -133,7 +132,7 @@ fn containers(i: usize, app: &str, namespace: &str, image: &str, token: &str) ->
                 from_field("POD_NAME", "metadata.name"), from_field("POD_NAMESPACE", "metadata.namespace"),
                 from_field("INSTANCE_IP", "status.podIP"), from_field("HOST_IP", "status.hostIP"),
                 from_field("SERVICE_ACCOUNT", "spec.serviceAccountName"),
-                plain("CONTROL_PLANE", "mesh-control.mesh-system.svc:15012"), plain("CLUSTER_ID", "production-eu-1"),
+                plain("CONTROL_PLANE", "mesh-control.mesh-system.svc:15012"),
                 plain("TRUST_DOMAIN", "cluster.local"), plain("WORKLOAD_NAME", app),
             ],
             "resources": { "limits": { "cpu": "1", "memory": "256Mi" }, "requests": { "cpu": "50m", "memory": "96Mi" } },
@@ -198,10 +197,11 @@ fn spec(i: usize, app: &str, containers: Vec<Value>, token: &str, nodes: usize) 
 
 fn status(i: usize, containers: &[Value], image: &str, digest: &str, rng: &mut Rng, nodes: usize) -> Value {
     let started = time(i);
-    let conditions: Vec<Value> = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
-        .iter()
-        .map(|kind| json!({ "type": kind, "status": "True", "lastProbeTime": null, "lastTransitionTime": started, "observedGeneration": 1 }))
-        .collect();
+    let conditions: Vec<Value> =
+        ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
+            .iter()
+            .map(|kind| json!({ "type": kind, "status": "True", "lastProbeTime": null, "lastTransitionTime": started}))
+            .collect();
     let statuses: Vec<Value> = containers
         .iter()
         .map(|container| {
@@ -212,7 +212,6 @@ fn status(i: usize, containers: &[Value], image: &str, digest: &str, rng: &mut R
                 "name": container["name"], "image": own, "imageID": format!("{repository}@sha256:{digest}"),
                 "containerID": format!("containerd://{}", rng.hex(64)), "ready": true, "started": true, "restartCount": i % 3,
                 "lastState": {}, "state": { "running": { "startedAt": started } },
-                "resources": container["resources"], "allocatedResources": container["resources"]["requests"],
             })
         })
         .collect();

@@ -20,7 +20,7 @@ const NAME_TRIES: usize = 8;
 
 pub(crate) fn create(call: &Call) -> Answer {
     let dry = dry_run(&call.query, "CreateOptions")?;
-    let object = prepare::parse(&call.kind, &call.body)?;
+    let object = prepare::parse(&call.kind, &call.headers, &call.body)?;
     let stored = new_object(&call.core, &call.kind, call.table, object, call.namespace(), dry)?;
     Ok(created(call, &stored, dry))
 }

@@ -42,6 +42,8 @@ impl DeleteOptions {
     fn read(call: &Call) -> Result<Self, Status> {
         let mut options: Self = if call.body.trim_ascii().is_empty() {
             Self::default()
+        } else if !super::prepare::is_json(&call.headers) {
+            return Err(Status::unsupported_media_type());
         } else {
             serde_json::from_slice(&call.body).map_err(|e| Status::bad_request(e.to_string()))?
         };

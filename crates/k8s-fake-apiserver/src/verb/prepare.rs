@@ -1,5 +1,6 @@
 //! What the server itself writes into an object: identity, times, generation, defaults.
 
+use http::HeaderMap;
 use serde_json::{Map, Value, json};
 
 use crate::base64;
@@ -7,7 +8,10 @@ use crate::kind::ResourceKind;
 use crate::status::{FieldError, Status};
 
 /// Reads a request body as an object of this kind. Type fields may be missing, but not wrong.
-pub(crate) fn parse(kind: &ResourceKind, body: &[u8]) -> Result<Value, Status> {
+pub(crate) fn parse(kind: &ResourceKind, headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
+    if !is_json(headers) {
+        return Err(Status::unsupported_media_type());
+    }
     let value: Value = serde_json::from_slice(body).map_err(|e| {
         let shown = String::from_utf8_lossy(&body[..body.len().min(100)]);
         Status::bad_request(format!(
@@ -16,6 +20,13 @@ pub(crate) fn parse(kind: &ResourceKind, body: &[u8]) -> Result<Value, Status> {
         ))
     })?;
     typed(kind, value)
+}
+
+/// Bodies without a content type are taken for JSON. Protobuf and YAML are not understood.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let Some(value) = headers.get(http::header::CONTENT_TYPE) else { return true };
+    let value = value.to_str().unwrap_or_default();
+    matches!(value.split(';').next().unwrap_or_default().trim(), "" | "application/json" | "*/*")
 }
 
 /// Checks and fills in `kind`, `apiVersion` and the shape of `metadata`.

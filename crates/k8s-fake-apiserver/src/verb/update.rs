@@ -15,7 +15,7 @@ const MODIFIED: &str = "the object has been modified; please apply your changes 
 
 pub(crate) fn update(call: &Call) -> Answer {
     let dry = dry_run(&call.query, "UpdateOptions")?;
-    let mut object = prepare::parse(&call.kind, &call.body)?;
+    let mut object = prepare::parse(&call.kind, &call.headers, &call.body)?;
     if meta(&object, "name").is_empty() {
         metadata(&mut object).insert("name".into(), call.name().into());
     }

@@ -1,7 +1,17 @@
 //! Integration tests of the crate, one binary.
 
+mod auto_traits;
+mod discovery;
 mod fault;
+mod forms;
+mod generate;
+mod history;
+mod journal;
+mod kubectl;
 mod list;
+mod loopback;
+mod setup;
 mod support;
+mod time_travel;
 mod watch;
 mod write;
