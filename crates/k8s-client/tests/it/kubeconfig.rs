@@ -232,6 +232,7 @@ fn debug_output_shows_no_content() {
 
 /// Runs in a process of its own (see [`infer_with`]), since it reads the environment.
 #[tokio::test]
+#[allow(clippy::print_stdout, reason = "read by the parent process")]
 async fn child_of_infer_with() {
     if std::env::var_os("K8S_CLIENT_TEST_CHILD").is_none() {
         return;
