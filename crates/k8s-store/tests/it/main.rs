@@ -1,1 +1,10 @@
-//! Integration tests of the crate, one binary.
+//! Tests of the store as its users see it.
+mod auto_traits;
+mod cases;
+mod compaction;
+mod concurrent;
+mod fixture;
+mod model;
+mod reads;
+mod relist;
+mod size;
