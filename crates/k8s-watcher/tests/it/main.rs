@@ -1,1 +1,4 @@
-//! Integration tests of the crate, one binary.
+//! The watcher against the embedded API server, in-process, on paused time.
+
+mod basics;
+mod support;

@@ -1,0 +1,236 @@
+//! Changes as a stream: each subscriber gets what is new since it looked last, one entry an object.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+use k8s_store::Snapshot;
+use k8s_types::{Change, ChangeStats, Object, ObjectKey};
+use parking_lot::Mutex;
+
+/// Changes since the last batch, with the state that they led to.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Batch {
+    /// The state that includes exactly these changes.
+    pub snapshot: Snapshot,
+    /// What happened, counted: an object that was created and deleted in between is in both counts and in no
+    /// entry of `changes`.
+    pub stats: ChangeStats,
+    /// What is different from the former batch, ordered by namespace and name. An object that was deleted and
+    /// created again under its name (another uid) has two entries, the delete first.
+    pub changes: Vec<Change>,
+    /// This is the subscriber's first batch: `changes` has each present object as created, and `stats` count
+    /// them.
+    pub is_initial: bool,
+}
+
+/// A stream of coalesced changes; see [`WatcherHandle::changes`](crate::WatcherHandle::changes).
+///
+/// Ends when the watcher has ended and everything was read. Dropping it unsubscribes.
+pub struct Changes {
+    shared: Arc<Subscriber>,
+}
+
+/// Where the driver leaves what subscribers take.
+pub(crate) struct Feed {
+    state: Mutex<FeedState>,
+}
+
+struct FeedState {
+    snapshot: Snapshot,
+    loaded: bool,
+    closed: bool,
+    subscribers: Vec<Weak<Subscriber>>,
+}
+
+struct Subscriber {
+    pending: Mutex<Pending>,
+}
+
+struct Pending {
+    snapshot: Snapshot,
+    stats: ChangeStats,
+    /// What the subscriber knows of each object that changed since, and what is true now.
+    net: HashMap<ObjectKey, Net>,
+    loaded: bool,
+    /// The first batch was taken: changes count from there.
+    primed: bool,
+    closed: bool,
+    waker: Option<Waker>,
+}
+
+/// An object at two moments; none where it did not exist.
+struct Net {
+    before: Option<Object>,
+    now: Option<Object>,
+}
+
+// === impl Feed ===
+
+impl Feed {
+    pub(crate) fn new(snapshot: Snapshot) -> Self {
+        Self { state: Mutex::new(FeedState { snapshot, loaded: false, closed: false, subscribers: vec![] }) }
+    }
+
+    pub(crate) fn subscribe(&self) -> Changes {
+        let mut state = self.state.lock();
+        let shared = Arc::new(Subscriber {
+            pending: Mutex::new(Pending {
+                snapshot: state.snapshot.clone(),
+                stats: ChangeStats::default(),
+                net: HashMap::new(),
+                loaded: state.loaded,
+                primed: false,
+                closed: state.closed,
+                waker: None,
+            }),
+        });
+        state.subscribers.retain(|s| s.strong_count() > 0);
+        state.subscribers.push(Arc::downgrade(&shared));
+        Changes { shared }
+    }
+
+    /// A commit: its state and what changed. Never waits for a reader.
+    pub(crate) fn publish(&self, snapshot: &Snapshot, changes: &[Change]) {
+        self.each(|state| state.snapshot = snapshot.clone(), |pending| pending.add(snapshot, changes));
+    }
+
+    /// The initial load is complete: first batches are due.
+    pub(crate) fn loaded(&self) {
+        self.each(|state| state.loaded = true, |pending| pending.loaded = true);
+    }
+
+    /// Nothing will come any more.
+    pub(crate) fn close(&self) {
+        self.each(|state| state.closed = true, |pending| pending.closed = true);
+    }
+
+    fn each(&self, own: impl FnOnce(&mut FeedState), theirs: impl Fn(&mut Pending)) {
+        let mut state = self.state.lock();
+        own(&mut state);
+        state.subscribers.retain(|s| s.strong_count() > 0);
+        // The lock of the feed is held so that a new subscriber sees either all of a commit or nothing of it.
+        for subscriber in state.subscribers.iter().filter_map(Weak::upgrade) {
+            let waker = {
+                let mut pending = subscriber.pending.lock();
+                theirs(&mut pending);
+                pending.waker.take()
+            };
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+}
+
+// === impl Pending ===
+
+impl Pending {
+    fn add(&mut self, snapshot: &Snapshot, changes: &[Change]) {
+        self.snapshot = snapshot.clone();
+        if !self.primed {
+            // The first batch is the state itself.
+            return;
+        }
+        for change in changes {
+            self.stats.record(change);
+            let (before, now) = match change {
+                Change::Created(o) => (None, Some(o)),
+                Change::Modified { old, new } => (Some(old), Some(new)),
+                Change::Deleted(o) => (Some(o), None),
+            };
+            match self.net.entry(ObjectKey::of(change.object())) {
+                Entry::Vacant(entry) => {
+                    entry.insert(Net { before: before.cloned(), now: now.cloned() });
+                }
+                // An object that came and went between two looks was never there for this reader.
+                Entry::Occupied(entry) if now.is_none() && entry.get().before.is_none() => {
+                    entry.remove();
+                }
+                Entry::Occupied(mut entry) => entry.get_mut().now = now.cloned(),
+            }
+        }
+    }
+
+    fn take(&mut self) -> Option<Batch> {
+        if !self.loaded {
+            return None;
+        }
+        if !self.primed {
+            self.primed = true;
+            let changes: Vec<_> = self.snapshot.list().iter().cloned().map(Change::Created).collect();
+            let mut stats = ChangeStats::default();
+            stats.created = changes.len() as u64;
+            return Some(Batch { snapshot: self.snapshot.clone(), stats, changes, is_initial: true });
+        }
+        if self.stats.is_empty() {
+            return None;
+        }
+        let mut net: Vec<_> = std::mem::take(&mut self.net).into_iter().collect();
+        net.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let mut changes = Vec::with_capacity(net.len());
+        for (_, Net { before, now }) in net {
+            match (before, now) {
+                (Some(old), Some(new)) if old.uid() == new.uid() => changes.push(Change::Modified { old, new }),
+                (before, now) => {
+                    changes.extend(before.map(Change::Deleted));
+                    changes.extend(now.map(Change::Created));
+                }
+            }
+        }
+        let stats = std::mem::take(&mut self.stats);
+        Some(Batch { snapshot: self.snapshot.clone(), stats, changes, is_initial: false })
+    }
+}
+
+// === impl Changes ===
+
+impl Changes {
+    /// The next batch: waits until something is new; none when the watcher has ended and all was read.
+    ///
+    /// The first batch comes when the initial load is complete and has the present state. A reader that is
+    /// slow gets bigger batches, never more than one entry for an object (two where it was re-created).
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost when the future is dropped: a batch is taken only when it is returned.
+    pub async fn next(&mut self) -> Option<Batch> {
+        std::future::poll_fn(|cx| self.poll_batch(cx)).await
+    }
+
+    /// How many objects have changed since the last batch: what a slow reader holds back.
+    pub fn backlog(&self) -> usize {
+        self.shared.pending.lock().net.len()
+    }
+
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Batch>> {
+        let mut pending = self.shared.pending.lock();
+        if let Some(batch) = pending.take() {
+            return Poll::Ready(Some(batch));
+        }
+        if pending.closed {
+            return Poll::Ready(None);
+        }
+        pending.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Stream for Changes {
+    type Item = Batch;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Batch>> {
+        self.poll_batch(cx)
+    }
+}
+
+impl fmt::Debug for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Changes").field("backlog", &self.backlog()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,354 @@
+//! The event loop: carries out what the engines decide, feeds them with what arrives.
+//!
+//! Everything is one future: requests, bodies and timers of all scopes are polled from one place, so there is one
+//! owner of the store, nothing to lock, and nothing that outlives the watcher. Whatever is ready is taken in one
+//! go and committed once; callbacks and readers of changes are never waited for.
+
+mod applier;
+mod scope;
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::SystemTime;
+
+use k8s_client::Client;
+use k8s_types::Object;
+use tokio::time::Instant;
+
+use self::applier::{Applier, Origin};
+use self::scope::{Arrival, Scope, broken_of, chain};
+use crate::engine::{Action, Broken, Engine, EngineConfig, EventKind, Input, Report};
+use crate::frame::{Frame, Items, Page, decode_event};
+use crate::handle::Shared;
+use crate::plan::{Plan, Requests, Scopes};
+use crate::status::{ErrorClass, Phase, Verb, WatchError};
+
+/// How many arrivals are taken before what they brought is committed.
+const BATCH: usize = 512;
+
+/// Owns the store and the requests of a watcher.
+pub(crate) struct Driver {
+    client: Client,
+    requests: Requests,
+    engine: EngineConfig,
+    wanted: Scopes,
+    scopes: Vec<Scope>,
+    applier: Applier,
+    /// Where to look first, so that a busy scope does not starve the others.
+    turn: usize,
+    actions: Vec<Action>,
+    last_error: Option<WatchError>,
+    shared: Arc<Shared>,
+}
+
+impl Driver {
+    pub(crate) fn new(client: Client, plan: Plan, shared: Arc<Shared>) -> Self {
+        let Plan { requests, engine, scopes, writer, selector, own_writes, .. } = plan;
+        let applier = Applier::new(writer, selector, own_writes, shared.clone());
+        Self {
+            client,
+            requests,
+            engine,
+            wanted: scopes,
+            scopes: vec![],
+            applier,
+            turn: 0,
+            actions: vec![],
+            last_error: None,
+            shared,
+        }
+    }
+
+    /// Lists and watches until somebody wants it to stop.
+    pub(crate) async fn run(mut self) {
+        let shared = self.shared.clone();
+        let Some(namespaces) = shared.stop.run_until_cancelled(self.find_scopes()).await else { return };
+        for namespace in namespaces {
+            let seed = fastrand::u64(..);
+            let streaming_refused = !self.client.supports_streaming();
+            let engine = Engine::new(EngineConfig { seed, streaming_refused, ..self.engine.clone() });
+            self.scopes.push(Scope::new(namespace, engine));
+        }
+        self.step_all(|| Input::Start);
+        loop {
+            tokio::select! {
+                biased;
+                () = shared.stop.cancelled() => break,
+                () = shared.relist.notified() => self.step_all(|| Input::Relist),
+                () = std::future::poll_fn(|cx| self.poll_work(cx)) => {}
+            }
+            self.applier.commit();
+            self.publish_status();
+            while self.applier.tidy() {
+                tokio::task::yield_now().await;
+            }
+            tokio::task::consume_budget().await;
+        }
+        self.applier.commit();
+    }
+
+    fn step_all(&mut self, input: impl Fn() -> Input<'static>) {
+        for at in 0..self.scopes.len() {
+            self.step(at, input());
+        }
+    }
+
+    /// What to list and watch. Only a restriction to namespaces needs the server's word: a cluster-scoped kind
+    /// has none, and is watched once.
+    async fn find_scopes(&mut self) -> Vec<Option<String>> {
+        let namespaces = match &self.wanted {
+            Scopes::All => return vec![None],
+            Scopes::Namespaces(namespaces) => namespaces.clone(),
+        };
+        let mut wait = self.engine.backoff_initial;
+        loop {
+            let error = match self.client.resource_scope(&self.requests.gvr).await {
+                Ok(scope) if scope.is_namespaced() => return namespaces.into_iter().map(Some).collect(),
+                Ok(_) => return vec![None],
+                Err(e) => e,
+            };
+            let class = match error.status_code() {
+                _ if error.is_kind_not_served() => ErrorClass::NotFound,
+                Some(401) => ErrorClass::Unauthorized,
+                // Who may not discover may still list: the namespaces were given, so the kind has them.
+                Some(403) => return namespaces.into_iter().map(Some).collect(),
+                Some(429) => ErrorClass::Throttled,
+                Some(500..) => ErrorClass::Server,
+                Some(_) => ErrorClass::Rejected,
+                None => ErrorClass::Connection,
+            };
+            let pause = wait.mul_f64(0.75 + fastrand::f64() / 4.0).max(error.retry_after().unwrap_or_default());
+            let error = WatchError {
+                at: SystemTime::now(),
+                class,
+                code: error.status_code(),
+                verb: Verb::List,
+                resource: self.requests.gvr.to_string(),
+                namespace: None,
+                message: chain(&error),
+            };
+            if self.last_error.as_ref().map(|e| (e.class, e.code)) != Some((error.class, error.code)) {
+                tracing::warn!(resource = %self.requests.gvr, %error, "cannot discover the kind; trying again");
+            }
+            self.last_error = Some(error);
+            let until = Instant::now() + pause;
+            self.shared.status.update(|s| {
+                s.last_watch_error.clone_from(&self.last_error);
+                s.phase = Phase::BackingOff { until, attempt: 1 };
+            });
+            tokio::time::sleep_until(until).await;
+            wait = wait.mul_f64(self.engine.backoff_factor.max(1.0)).min(self.engine.backoff_max);
+        }
+    }
+
+    /// Takes what is ready in any scope; ready once there was something.
+    fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut taken = 0;
+        let mut silent = 0;
+        while taken < BATCH && silent < self.scopes.len() {
+            let at = self.turn % self.scopes.len();
+            match self.scopes[at].poll_arrival(cx) {
+                Poll::Ready(arrival) => {
+                    self.arrived(at, arrival);
+                    taken += 1;
+                    silent = 0;
+                }
+                Poll::Pending => {
+                    self.turn = self.turn.wrapping_add(1);
+                    silent += 1;
+                }
+            }
+        }
+        self.turn = self.turn.wrapping_add(1);
+        if taken > 0 { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    fn arrived(&mut self, at: usize, arrival: Arrival) {
+        match arrival {
+            Arrival::Tick => self.step(at, Input::Tick),
+            Arrival::Opened => self.step(at, Input::Response { status: 200, retry_after: None, failure: None }),
+            Arrival::Refused { status, retry_after, failure } => {
+                self.step(at, Input::Response { status, retry_after, failure: failure.as_ref() });
+            }
+            Arrival::Broken(broken, message) => self.step(at, Input::TransportError { broken, message: &message }),
+            Arrival::StreamEnd => self.step(at, Input::StreamEnd),
+            Arrival::Line(line) => self.line(at, &line),
+            Arrival::PageBytes => self.page_bytes(at),
+            Arrival::PageEnd(items, page) => self.page_end(at, items, page),
+        }
+    }
+
+    /// An event of a watch.
+    fn line(&mut self, at: usize, line: &[u8]) {
+        match decode_event(self.applier.encoder(), line) {
+            Frame::Object { kind, object } => {
+                let content = Content::Event(kind, object.clone());
+                let resource_version = object.resource_version().unwrap_or_default();
+                self.step_with(at, Input::Event { kind, resource_version }, content);
+            }
+            Frame::Bookmark { resource_version, initial_events_end } => {
+                self.step(at, Input::Bookmark { resource_version: &resource_version, initial_events_end });
+            }
+            Frame::Error(failure) => self.step(at, Input::Error(&failure)),
+            Frame::Bad { kind, bad } => {
+                self.applier.skip(&bad, kind == EventKind::Deleted);
+                self.step(at, Input::Undecodable { resource_version: bad.resource_version.as_deref() });
+            }
+            // It may have been any event: asking again from the last version is the only way not to miss it.
+            Frame::Unreadable(message) => {
+                self.scopes[at].cancel();
+                self.step(at, Input::TransportError { broken: Broken::Malformed, message: &message });
+            }
+        }
+    }
+
+    /// Decodes the items that are whole. They wait for the end of the page: only then is it known whether the page
+    /// is good.
+    fn page_bytes(&mut self, at: usize) {
+        let scope = &mut self.scopes[at];
+        scope.engine.touch(Instant::now());
+        if let Some((page, items)) = scope.page() {
+            page.take(items, self.applier.encoder());
+        }
+    }
+
+    fn page_end(&mut self, at: usize, items: Items, page: Page) {
+        let envelope = match items.finish() {
+            Ok(envelope) => envelope,
+            Err(e) => {
+                let message = e.to_string();
+                return self.step(at, Input::TransportError { broken: broken_of(e), message: &message });
+            }
+        };
+        let input = Input::Page {
+            resource_version: &envelope.resource_version,
+            continue_token: envelope.continue_token.as_deref(),
+            items: page.len(),
+        };
+        self.step_with(at, input, Content::Page(page));
+    }
+
+    fn step(&mut self, at: usize, input: Input<'_>) {
+        self.step_with(at, input, Content::None);
+    }
+
+    /// Gives an input to an engine and carries out what follows, in order.
+    fn step_with(&mut self, at: usize, input: Input<'_>, content: Content) {
+        let mut actions = std::mem::take(&mut self.actions);
+        self.scopes[at].engine.step(input, Instant::now(), &mut actions);
+        let mut content = content;
+        for action in actions.drain(..) {
+            self.carry_out(at, action, &mut content);
+        }
+        self.actions = actions;
+    }
+
+    fn carry_out(&mut self, at: usize, action: Action, content: &mut Content) {
+        let scope = &mut self.scopes[at];
+        match action {
+            Action::List(query) => scope.list(&self.client, &self.requests, &query),
+            Action::Watch(query) => scope.watch(&self.client, &self.requests, &query),
+            Action::CancelRequest => scope.cancel(),
+            Action::Apply => self.apply(at, std::mem::replace(content, Content::None)),
+            Action::Ignore => *content = Content::None,
+            Action::BeginRelist { from_scratch } => {
+                scope.relist = Some(from_scratch);
+                self.applier.begin_relist(scope.namespace.as_deref());
+            }
+            Action::AbortRelist => {
+                scope.relist = None;
+                self.applier.abort_relist(scope.namespace.as_deref());
+            }
+            Action::FinishRelist { resource_version } => {
+                scope.relist = None;
+                self.applier.finish_relist(scope.namespace.as_deref());
+                let was_loaded = std::mem::replace(&mut scope.is_loaded, true);
+                tracing::debug!(resource = %self.requests.gvr, namespace = scope.namespace, resource_version, "listed");
+                if !was_loaded && self.scopes.iter().all(|s| s.is_loaded) {
+                    self.applier.loaded();
+                }
+            }
+            Action::Report(report) => self.report(at, report),
+            Action::Recovered { failures } => {
+                tracing::info!(resource = %self.requests.gvr, namespace = scope.namespace, failures, "recovered");
+            }
+            Action::NoteStreamingRefused { message } => {
+                tracing::debug!(resource = %self.requests.gvr, message, "no streaming lists here; reading pages");
+                self.client.note_streaming_refused();
+                self.scopes.iter_mut().for_each(|s| s.engine.refuse_streaming());
+            }
+        }
+    }
+
+    fn apply(&mut self, at: usize, content: Content) {
+        let origin = match self.scopes[at].relist {
+            Some(from_scratch) => Origin::List { from_scratch },
+            None => Origin::Live,
+        };
+        match content {
+            Content::None => {}
+            Content::Event(kind, object) => {
+                if origin == Origin::Live {
+                    self.applier.last_event = Some(Instant::now());
+                }
+                match kind {
+                    EventKind::Added | EventKind::Modified => self.applier.show(object, origin),
+                    EventKind::Deleted => self.applier.hide(object),
+                }
+            }
+            Content::Page(page) => {
+                page.bad.iter().for_each(|bad| self.applier.skip(bad, false));
+                page.objects.into_iter().for_each(|object| self.applier.show(object, origin));
+            }
+        }
+    }
+
+    fn report(&mut self, at: usize, report: Report) {
+        let namespace = self.scopes[at].namespace.clone();
+        let error = report.to_watch_error(&self.requests.gvr.to_string(), namespace.as_deref(), SystemTime::now());
+        // What the protocol brings along every day is no news to an operator.
+        if report.first && report.class != ErrorClass::Expired {
+            tracing::warn!(resource = %self.requests.gvr, namespace, %error, "watch trouble");
+        } else {
+            tracing::debug!(resource = %self.requests.gvr, namespace, %error, "watch trouble");
+        }
+        self.last_error = Some(error);
+    }
+
+    /// What all scopes together are at: the least happy phase, the oldest contact.
+    fn publish_status(&self) {
+        let progress: Vec<_> = self.scopes.iter().map(|s| s.engine.progress()).collect();
+        let phase = progress.iter().map(|p| p.phase).max_by_key(rank).unwrap_or_default();
+        let last_contact = progress.iter().map(|p| p.last_contact).min().flatten();
+        let resource_version = match &self.scopes[..] {
+            [scope] => scope.engine.resume_version().map(str::to_owned),
+            _ => None,
+        };
+        self.applier.report(|s| {
+            s.phase = phase;
+            s.last_contact = last_contact;
+            s.resource_version = resource_version;
+            s.relists = progress.iter().map(|p| p.relists).sum();
+            s.restarts = progress.iter().map(|p| p.restarts).sum();
+            s.last_watch_error.clone_from(&self.last_error);
+        });
+    }
+}
+
+/// What came with an input, until the engine has decided whether it may be applied.
+enum Content {
+    None,
+    Event(EventKind, Object),
+    Page(Page),
+}
+
+/// How much a phase deserves to stand for several scopes.
+fn rank(phase: &Phase) -> u8 {
+    match phase {
+        Phase::Stopped => 0,
+        Phase::Watching => 1,
+        Phase::Starting => 2,
+        Phase::Listing { .. } => 3,
+        Phase::BackingOff { .. } => 4,
+    }
+}

@@ -1,0 +1,223 @@
+//! A line of a watch → an event.
+
+use std::fmt;
+
+use k8s_packed::{Encoder, Object};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::engine::{EventKind, Failure};
+
+/// The annotation of the bookmark that ends the initial events of a streaming list.
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// What a line of a watch says.
+#[derive(Debug)]
+pub(crate) enum Frame {
+    Object {
+        kind: EventKind,
+        object: Object,
+    },
+    Bookmark {
+        resource_version: String,
+        initial_events_end: bool,
+    },
+    Error(Failure),
+    /// An event about an object that cannot be held.
+    Bad {
+        kind: EventKind,
+        bad: BadObject,
+    },
+    /// No event at all.
+    Unreadable(String),
+}
+
+/// An object that cannot be held, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct BadObject {
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) resource_version: Option<String>,
+    pub(crate) reason: String,
+}
+
+/// Decodes one line. Objects go straight to the encoder.
+pub(crate) fn decode_event(encoder: &mut Encoder, line: &[u8]) -> Frame {
+    let mut json = serde_json::Deserializer::from_slice(line);
+    let parsed = EventSeed { encoder }.deserialize(&mut json).and_then(|p| json.end().map(|()| p));
+    match parsed {
+        Ok(Parsed::Object(kind, object)) if object.name().is_empty() => {
+            Frame::Bad { kind, bad: BadObject::nameless(&object) }
+        }
+        Ok(Parsed::Object(kind, object)) => Frame::Object { kind, object },
+        Ok(Parsed::Bookmark(object)) => Frame::Bookmark {
+            resource_version: object.resource_version().unwrap_or_default().to_owned(),
+            initial_events_end: object.annotation(INITIAL_EVENTS_END) == Some("true"),
+        },
+        Ok(Parsed::Error(status)) => Frame::Error(Failure::from_json(status.get().as_bytes()).unwrap_or_default()),
+        // An object in an event is nested one level deeper than by itself, and its parts may be read even
+        // when the whole cannot.
+        Err(e) => decode_apart(encoder, line).unwrap_or_else(|| Frame::Unreadable(place_of(&e))),
+    }
+}
+
+/// The slow way: the line in its two parts, then the object by itself.
+fn decode_apart(encoder: &mut Encoder, line: &[u8]) -> Option<Frame> {
+    #[derive(serde::Deserialize)]
+    struct Event<'a> {
+        #[serde(rename = "type")]
+        kind: String,
+        #[serde(borrow)]
+        object: &'a RawValue,
+    }
+    let event: Event<'_> = serde_json::from_slice(line).ok()?;
+    let kind = EventType::parse(&event.kind)?;
+    let json = event.object.get().as_bytes();
+    Some(match kind {
+        EventType::Change(kind) => match encoder.encode(json) {
+            Ok(object) if object.name().is_empty() => Frame::Bad { kind, bad: BadObject::nameless(&object) },
+            Ok(object) => Frame::Object { kind, object },
+            Err(e) => Frame::Bad { kind, bad: BadObject::of_json(json, e.to_string()) },
+        },
+        EventType::Bookmark => {
+            let bad = BadObject::of_json(json, String::new());
+            Frame::Bookmark { resource_version: bad.resource_version?, initial_events_end: false }
+        }
+        EventType::Error => Frame::Error(Failure::from_json(json).unwrap_or_default()),
+    })
+}
+
+/// Where the JSON breaks, without what stands there.
+fn place_of(e: &serde_json::Error) -> String {
+    format!("no watch event: unreadable at column {}", e.column())
+}
+
+// === impl BadObject ===
+
+impl BadObject {
+    pub(super) fn nameless(object: &Object) -> Self {
+        Self {
+            namespace: object.namespace().map(str::to_owned),
+            name: None,
+            resource_version: object.resource_version().map(str::to_owned),
+            reason: "no metadata.name".to_owned(),
+        }
+    }
+
+    /// Finds the identity in an object that cannot be read as a whole, if there is one.
+    pub(crate) fn of_json(json: &[u8], reason: String) -> Self {
+        #[derive(Default, serde::Deserialize)]
+        struct Named {
+            metadata: Option<Metadata>,
+        }
+        #[derive(Default, serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Metadata {
+            #[serde(default, deserialize_with = "text")]
+            namespace: Option<String>,
+            #[serde(default, deserialize_with = "text")]
+            name: Option<String>,
+            #[serde(default, deserialize_with = "text")]
+            resource_version: Option<String>,
+        }
+        let metadata = serde_json::from_slice::<Named>(json).unwrap_or_default().metadata.unwrap_or_default();
+        Self { namespace: metadata.namespace, name: metadata.name, resource_version: metadata.resource_version, reason }
+    }
+}
+
+impl fmt::Display for BadObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.as_deref().unwrap_or("(unnamed)");
+        match &self.namespace {
+            Some(namespace) => write!(f, "{namespace}/{name}: {}", self.reason),
+            None => write!(f, "{name}: {}", self.reason),
+        }
+    }
+}
+
+/// A text, or nothing when something else stands there.
+fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let value = serde_json::Value::deserialize(deserializer)?;
+    Ok(value.as_str().filter(|s| !s.is_empty()).map(str::to_owned))
+}
+
+// === the visitor ===
+
+enum EventType {
+    Change(EventKind),
+    Bookmark,
+    Error,
+}
+
+impl EventType {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "ADDED" => Self::Change(EventKind::Added),
+            "MODIFIED" => Self::Change(EventKind::Modified),
+            "DELETED" => Self::Change(EventKind::Deleted),
+            "BOOKMARK" => Self::Bookmark,
+            "ERROR" => Self::Error,
+            _ => return None,
+        })
+    }
+}
+
+enum Parsed {
+    Object(EventKind, Object),
+    Bookmark(Object),
+    Error(Box<RawValue>),
+}
+
+struct EventSeed<'e> {
+    encoder: &'e mut Encoder,
+}
+
+impl<'de> DeserializeSeed<'de> for EventSeed<'_> {
+    type Value = Parsed;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Parsed, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for EventSeed<'_> {
+    type Value = Parsed;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a watch event")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parsed, A::Error> {
+        use serde::de::Error;
+        let Self { encoder } = self;
+        let (mut kind, mut parsed) = (None, None);
+        while let Some(key) = map.next_key::<Field>()? {
+            match (key, &kind) {
+                (Field::Type, _) => {
+                    let text = map.next_value::<std::borrow::Cow<'_, str>>()?;
+                    kind = Some(EventType::parse(&text).ok_or_else(|| A::Error::custom("unknown type of event"))?);
+                }
+                (Field::Object, Some(EventType::Change(kind))) => {
+                    parsed = Some(Parsed::Object(*kind, map.next_value_seed(encoder.seed())?));
+                }
+                (Field::Object, Some(EventType::Bookmark)) => parsed = Some(Parsed::Bookmark(map.next_value()?)),
+                (Field::Object, Some(EventType::Error)) => parsed = Some(Parsed::Error(map.next_value()?)),
+                // No server sends the object first; `decode_apart` takes it.
+                (Field::Object, None) => return Err(A::Error::custom("the object comes before its type")),
+                (Field::Other, _) => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        parsed.ok_or_else(|| A::Error::missing_field("object"))
+    }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Field {
+    Type,
+    Object,
+    #[serde(other)]
+    Other,
+}

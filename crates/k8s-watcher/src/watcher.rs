@@ -1,0 +1,298 @@
+//! The bulk watcher: built from a configuration, run as a future or on a task of its own.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use k8s_client::Client;
+use k8s_types::{ConfigError, SelfWriteFilter, WatcherConfig};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::callback::{Callback, ChangeContext, Outcome};
+use crate::debounce::Debouncer;
+use crate::driver::Driver;
+use crate::handle::{Shared, WatcherHandle};
+use crate::notify::{Callbacks, Notifier};
+use crate::plan::Plan;
+use crate::status::Phase;
+
+/// Puts together what a [`Watcher`] needs besides its configuration: callbacks, and a filter for own writes.
+#[must_use = "a builder does nothing until `build` or `spawn`"]
+pub struct WatcherBuilder {
+    client: Client,
+    config: WatcherConfig,
+    callbacks: Callbacks,
+    own_writes: Option<Arc<dyn SelfWriteFilter>>,
+}
+
+/// A watcher that has not been started: its store is empty and nothing was sent.
+///
+/// Everything that can be done with a running one can be prepared here through its [`WatcherHandle`], to which it
+/// dereferences: hand out the store, subscribe to changes.
+#[must_use = "a watcher does nothing until `run` or `spawn`"]
+pub struct Watcher {
+    handle: WatcherHandle,
+    driver: Driver,
+    notifier: Notifier,
+    ending: Ending,
+}
+
+/// A watcher that runs on a task of its own. Dropping it ends the watcher at once and loses what no callback was
+/// told yet; [`shutdown`](Self::shutdown) ends it in good order.
+#[must_use = "dropping it ends the watcher"]
+pub struct RunningWatcher {
+    handle: WatcherHandle,
+    task: AbortOnDropHandle<()>,
+}
+
+impl Watcher {
+    /// Begins a watcher of the objects that `config` describes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use k8s_types::WatcherConfig;
+    /// use k8s_watcher::Watcher;
+    ///
+    /// # let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    /// # runtime.block_on(async {
+    /// let server = k8s_fake_apiserver::FakeApiServer::builder()
+    ///     .object(serde_json::json!({
+    ///         "apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "shop", "name": "cart-0"}
+    ///     }))
+    ///     .start()
+    ///     .await?;
+    ///
+    /// let config = WatcherConfig::new("v1/pods").index_by(["metadata.namespace", "metadata.name"]);
+    /// let pods = Watcher::builder(server.client(), config)
+    ///     .on_change(|change| println!("{}", change.stats))
+    ///     .spawn()?;
+    /// assert_eq!(pods.wait_for_sync(Duration::from_secs(10)).await?, 1);
+    /// assert_eq!(pods.store().snapshot().get(["shop"])?.len(), 1);
+    /// pods.shutdown().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder(client: impl Into<Client>, config: WatcherConfig) -> WatcherBuilder {
+        WatcherBuilder { client: client.into(), config, callbacks: Callbacks::default(), own_writes: None }
+    }
+
+    /// The handle, to keep when the watcher is given to [`run`](Self::run).
+    pub fn handle(&self) -> &WatcherHandle {
+        &self.handle
+    }
+
+    /// Lists and watches until `token` is cancelled or [`stop`](WatcherHandle::stop) is called, then tells the
+    /// callbacks what they have not heard and ends.
+    ///
+    /// Failures of the server never end it: they show in the [status](WatcherHandle::status) and are tried again.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the watcher at once: requests are dropped, async callbacks aborted (one on a
+    /// blocking thread runs to its end), and what was collected since the last callback is not delivered.
+    pub async fn run(self, token: CancellationToken) {
+        let Self { driver, notifier, ending, .. } = self;
+        let stop = ending.0.stop.clone();
+        let forward = async {
+            token.cancelled().await;
+            stop.cancel();
+            // The other two end by themselves now.
+            std::future::pending::<()>().await;
+        };
+        let work = async {
+            let reading = async {
+                driver.run().await;
+                ending.0.mailbox.close();
+            };
+            tokio::join!(reading, notifier.run());
+        };
+        tokio::select! {
+            () = work => {}
+            () = forward => {}
+        }
+    }
+
+    /// Runs the watcher on a task of the current tokio runtime.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, as `tokio::spawn`.
+    pub fn spawn(self) -> RunningWatcher {
+        let handle = self.handle.clone();
+        let task = AbortOnDropHandle::new(tokio::spawn(self.run(CancellationToken::new())));
+        RunningWatcher { handle, task }
+    }
+}
+
+impl RunningWatcher {
+    /// The handle, to keep beyond this value.
+    pub fn handle(&self) -> &WatcherHandle {
+        &self.handle
+    }
+
+    /// Asks the watcher to end, waits until it has told its callbacks what they had not heard, and until the last
+    /// callback has returned.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the watcher at once, as dropping the watcher does.
+    pub async fn shutdown(self) {
+        self.handle.stop();
+        self.join().await;
+    }
+
+    /// Waits until the watcher has ended by itself, after [`stop`](WatcherHandle::stop).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the watcher at once, as dropping the watcher does.
+    pub async fn join(self) {
+        // The task cannot panic: user code runs elsewhere. When its runtime shuts down it is cancelled.
+        let _ = self.task.await;
+    }
+
+    /// Leaves the watcher running until its runtime ends or [`stop`](WatcherHandle::stop) is called.
+    pub fn detach(self) -> WatcherHandle {
+        self.task.detach();
+        self.handle
+    }
+}
+
+impl WatcherBuilder {
+    /// Calls `function` after changes: at once after a quiet time, then at most once in the debounce interval,
+    /// never twice at the same time, with everything that happened since the last call.
+    ///
+    /// The function may block: it runs on a thread for blocking work, never on the task that reads from the
+    /// server. What it returns is `()` or a `Result` whose error is logged. A panic is caught, logged and counted
+    /// in the status; the watcher lives. A second function replaces the first.
+    pub fn on_change<R: Outcome>(mut self, function: impl Fn(ChangeContext) -> R + Send + Sync + 'static) -> Self {
+        self.callbacks.on_change = Some(Callback::blocking(function));
+        self
+    }
+
+    /// As [`on_change`](Self::on_change) with an async function, which runs on a task of its own.
+    pub fn on_change_async<F, R>(mut self, function: impl Fn(ChangeContext) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = R> + Send + 'static,
+        R: Outcome,
+    {
+        self.callbacks.on_change = Some(Callback::future(function));
+        self
+    }
+
+    /// Calls `function` once, when the initial load is complete and [`is_synced`](WatcherHandle::is_synced) has
+    /// turned true, with the number of objects. Until it returns, `on_change` waits.
+    pub fn on_sync_complete<R: Outcome>(
+        mut self,
+        function: impl Fn(ChangeContext, usize) -> R + Send + Sync + 'static,
+    ) -> Self {
+        self.callbacks.on_sync_complete = Some(Callback::blocking(move |(context, count)| function(context, count)));
+        self
+    }
+
+    /// As [`on_sync_complete`](Self::on_sync_complete) with an async function.
+    pub fn on_sync_complete_async<F, R>(
+        mut self,
+        function: impl Fn(ChangeContext, usize) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = R> + Send + 'static,
+        R: Outcome,
+    {
+        self.callbacks.on_sync_complete = Some(Callback::future(move |(context, count)| function(context, count)));
+        self
+    }
+
+    /// Does not report what this filter recognises as the program's own writes; see
+    /// [`SelfWrites`](crate::SelfWrites).
+    pub fn self_writes(mut self, filter: impl SelfWriteFilter + 'static) -> Self {
+        self.own_writes = Some(Arc::new(filter));
+        self
+    }
+
+    /// Checks the configuration and puts the watcher together. Sends nothing and spawns nothing.
+    ///
+    /// # Errors
+    ///
+    /// The first setting that cannot work, by name: see [`WatcherConfig`] for the rules; besides, expressions that
+    /// are no JSONPath, ignored fields that an index, a selector or the identity of objects needs, and
+    /// `namespaced_watch` for a client that knows no namespace of its own.
+    pub fn build(self) -> Result<Watcher, ConfigError> {
+        let Self { client, config, mut callbacks, own_writes } = self;
+        let plan = Plan::new(&client, &config, own_writes)?;
+        callbacks.during_sync = plan.call_on_change_during_sync;
+        let shared = Arc::new(Shared::new(plan.requests.gvr.clone(), plan.store.clone()));
+        let debouncer = Debouncer::new(plan.debounce);
+        Ok(Watcher {
+            handle: WatcherHandle::new(shared.clone()),
+            notifier: Notifier { shared: shared.clone(), callbacks, debouncer },
+            driver: Driver::new(client, plan, shared.clone()),
+            ending: Ending(shared),
+        })
+    }
+
+    /// [`build`](Self::build)s and [`spawn`](Watcher::spawn)s.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, as `tokio::spawn`.
+    pub fn spawn(self) -> Result<RunningWatcher, ConfigError> {
+        self.build().map(Watcher::spawn)
+    }
+}
+
+/// However a watcher ends, those who wait for it learn of it.
+struct Ending(Arc<Shared>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.mailbox.close();
+        self.0.feed.close();
+        self.0.status.update(|s| s.phase = Phase::Stopped);
+    }
+}
+
+// === trait impls ===
+
+impl Deref for Watcher {
+    type Target = WatcherHandle;
+
+    fn deref(&self) -> &WatcherHandle {
+        &self.handle
+    }
+}
+
+impl Deref for RunningWatcher {
+    type Target = WatcherHandle;
+
+    fn deref(&self) -> &WatcherHandle {
+        &self.handle
+    }
+}
+
+impl fmt::Debug for WatcherBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatcherBuilder").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watcher").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RunningWatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunningWatcher").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
