@@ -62,7 +62,8 @@ fn json_answer(value: &Value) -> Response<ResponseBody> {
 
 fn version() -> Value {
     json!({
-        "major": "1", "minor": "36", "gitVersion": GIT_VERSION, "gitCommit": "", "gitTreeState": "",
+        "major": "1", "minor": "36", "emulationMajor": "1", "emulationMinor": "36",
+        "minCompatibilityMajor": "1", "minCompatibilityMinor": "35", "gitVersion": GIT_VERSION, "gitCommit": "", "gitTreeState": "",
         "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "k8s-fake-apiserver", "platform": "any",
     })
 }
@@ -120,7 +121,9 @@ fn resources(kinds: &[Arc<ResourceKind>], group: &str, version: &str) -> Respons
         return if known { refuse(&Status::no_such_path()) } else { page_not_found() };
     }
     let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    json_answer(
-        &json!({ "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": list }),
-    )
+    let mut answer = json!({ "kind": "APIResourceList", "groupVersion": group_version, "resources": list });
+    if !group.is_empty() {
+        answer["apiVersion"] = "v1".into();
+    }
+    json_answer(&answer)
 }

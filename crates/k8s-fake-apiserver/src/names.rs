@@ -22,6 +22,9 @@ pub(crate) fn check(kind: &ResourceKind, name: &str) -> Option<FieldError> {
         return bad
             .then(|| FieldError::invalid(field, &quoted, "may not contain '/' or '%', and may not be '.' or '..'"));
     }
+    if kind.rules.label_names && name.contains('.') {
+        return Some(FieldError::invalid(field, &quoted, "must not contain dots"));
+    }
     let (ok, text, max) =
         if kind.rules.label_names { (is_label(name), LABEL, 63) } else { (is_subdomain(name), SUBDOMAIN, 253) };
     if name.len() > max {

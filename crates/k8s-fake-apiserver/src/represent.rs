@@ -12,8 +12,10 @@ use crate::stored::Stored;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Full,
-    /// `as=PartialObjectMetadata` and `…List`.
+    /// `as=PartialObjectMetadata`
     Metadata,
+    /// `as=PartialObjectMetadataList`
+    MetadataList,
     Table,
 }
 
@@ -41,7 +43,8 @@ impl Form {
         for part in parts {
             match part.split_once('=').unwrap_or((part, "")) {
                 ("as", "Table") => form = Self::Table,
-                ("as", "PartialObjectMetadata" | "PartialObjectMetadataList") => form = Self::Metadata,
+                ("as", "PartialObjectMetadata") => form = Self::Metadata,
+                ("as", "PartialObjectMetadataList") => form = Self::MetadataList,
                 ("as", _) => return None,
                 ("v", version) => version_ok = version == "v1",
                 _ => {}
@@ -62,7 +65,7 @@ pub(crate) fn write_object(
 ) {
     match form {
         Form::Full => out.extend_from_slice(&object.json),
-        Form::Metadata => write_metadata(out, object),
+        Form::Metadata | Form::MetadataList => write_metadata(out, object),
         Form::Table => {
             let version = object.revision.to_string();
             write_table_head(out, kind, &json!({ "resourceVersion": version }), columns);
@@ -80,7 +83,7 @@ pub(crate) fn write_item(out: &mut Vec<u8>, form: Form, kind: &ResourceKind, obj
             out.extend_from_slice(object.without_type());
         }
         Form::Full => out.extend_from_slice(&object.json),
-        Form::Metadata => write_metadata(out, object),
+        Form::Metadata | Form::MetadataList => write_metadata(out, object),
         Form::Table => write_row(out, object, clock),
     }
 }
@@ -96,7 +99,7 @@ pub(crate) fn write_list_head(out: &mut Vec<u8>, form: Form, kind: &ResourceKind
             );
             out.extend_from_slice(head.as_bytes());
         }
-        Form::Metadata => {
+        Form::Metadata | Form::MetadataList => {
             let head = format!(
                 "{{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":{metadata},\"items\":["
             );
@@ -113,7 +116,7 @@ pub(crate) fn bookmark(form: Form, kind: &ResourceKind, revision: u64, end_of_in
     let metadata = format!("\"metadata\":{{\"resourceVersion\":\"{revision}\"{annotations}}}");
     match form {
         Form::Full => format!("{}{metadata}{}}}", kind.head, empty_fields(kind)).into_bytes(),
-        Form::Metadata => {
+        Form::Metadata | Form::MetadataList => {
             format!("{{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",{metadata}}}").into_bytes()
         }
         Form::Table => {
@@ -128,14 +131,28 @@ pub(crate) fn bookmark(form: Form, kind: &ResourceKind, revision: u64, end_of_in
 fn empty_fields(kind: &ResourceKind) -> &'static str {
     match kind.resource() {
         "v1/pods" => r#","spec":{"containers":null},"status":{}"#,
-        "v1/services" => r#","spec":{},"status":{"loadBalancer":{}}"#,
-        "v1/namespaces" => r#","spec":{},"status":{}"#,
-        "networking.k8s.io/v1/ingresses" => r#","spec":{},"status":{"loadBalancer":{}}"#,
-        "discovery.k8s.io/v1/endpointslices" => r#","addressType":"","endpoints":null,"ports":null"#,
-        "apps/v1/deployments" => {
-            r#","spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}"#
+        "v1/services" | "networking.k8s.io/v1/ingresses" => r#","spec":{},"status":{"loadBalancer":{}}"#,
+        "v1/namespaces" | "v1/nodes" => r#","spec":{},"status":{}"#,
+        "v1/persistentvolumeclaims" => r#","spec":{"resources":{}},"status":{}"#,
+        "v1/events" => {
+            r#","involvedObject":{},"source":{},"firstTimestamp":null,"lastTimestamp":null,"eventTime":null,"reportingComponent":"","reportingInstance":"""#
         }
-        "coordination.k8s.io/v1/leases" => r#","spec":{}"#,
+        "apps/v1/deployments" => {
+            r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"strategy":{}},"status":{}"#
+        }
+        "apps/v1/replicasets" => {
+            r#","spec":{"replicas":0,"selector":null,"template":{"metadata":{},"spec":{"containers":null}}},"status":{"replicas":0}"#
+        }
+        "apps/v1/statefulsets" | "apps/v1/daemonsets" => {
+            r#","spec":{"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"updateStrategy":{}},"status":{}"#
+        }
+        "batch/v1/jobs" => r#","spec":{"template":{"metadata":{},"spec":{"containers":null}}},"status":{}"#,
+        "batch/v1/cronjobs" => {
+            r#","spec":{"schedule":"","jobTemplate":{"metadata":{},"spec":{"template":{"metadata":{},"spec":{"containers":null}}}}},"status":{}"#
+        }
+        "discovery.k8s.io/v1/endpointslices" => r#","addressType":"","endpoints":null,"ports":null"#,
+        "networking.k8s.io/v1/networkpolicies" => r#","spec":{"podSelector":{}}"#,
+        "networking.k8s.io/v1/ingressclasses" | "coordination.k8s.io/v1/leases" => r#","spec":{}"#,
         _ => "",
     }
 }
@@ -200,7 +217,7 @@ mod tests {
             "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
             Some(Form::Table),
         );
-        check("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", Some(Form::Metadata));
+        check("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", Some(Form::MetadataList));
         check(
             "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json",
             Some(Form::Full),

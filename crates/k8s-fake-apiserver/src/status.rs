@@ -247,6 +247,12 @@ impl Status {
         status
     }
 
+    /// As for a body that is not in one of the formats.
+    pub(crate) fn unknown_format(accepted: &str) -> Self {
+        let text = "the body of the request was in an unknown format - accepted media types include";
+        Self::new(415, "UnsupportedMediaType", format!("{text}: {accepted}"))
+    }
+
     pub(crate) fn not_acceptable() -> Self {
         let message =
             "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch";

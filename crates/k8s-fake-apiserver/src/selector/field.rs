@@ -69,7 +69,9 @@ fn field(kind: &ResourceKind, name: &str) -> Result<Field, String> {
     if let Some(index) = kind.fields.iter().position(|f| f.name == name) {
         return Ok(Field::Other(index));
     }
-    if typed || !kind.rules.built_in {
+    if kind.is("batch/v1/jobs") {
+        Err(format!("field label \"{name}\" not supported for Job"))
+    } else if typed || !kind.rules.built_in {
         Err(format!("field label not supported: {name}"))
     } else {
         Err(format!("\"{name}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""))
@@ -117,7 +119,7 @@ fn unescape(value: &str) -> Result<String, String> {
                 Some(c) => return Err(format!("invalid field selector: invalid escape sequence: \\{c}")),
                 None => return Err("invalid field selector: invalid escape sequence: \\".to_owned()),
             },
-            ',' | '=' => return Err(format!("invalid field selector: unescaped character in value: {c}")),
+            ',' | '=' => return Err(format!("invalid field selector: unescaped character in value: {}", u32::from(c))),
             c => out.push(c),
         }
     }

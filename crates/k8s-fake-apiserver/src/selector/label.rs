@@ -99,7 +99,7 @@ fn requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, String> {
         Token::Sign(sign @ (">" | "<")) => {
             let text = value(tokens)?;
             let number = text.parse().map_err(|_| {
-                format!("unable to parse requirement: values[0][{key}]: Invalid value: {text:?}: for 'Gt', 'Lt' operators, the value must be an integer")
+                format!("unable to parse requirement: values[0]: Invalid value: {text:?}: for 'Gt', 'Lt' operators, the value must be an integer")
             })?;
             if sign == ">" { Test::Greater(number) } else { Test::Less(number) }
         }

@@ -43,7 +43,7 @@ impl DeleteOptions {
         let mut options: Self = if call.body.trim_ascii().is_empty() {
             Self::default()
         } else if !super::prepare::is_json(&call.headers) {
-            return Err(Status::unsupported_media_type());
+            return Err(Status::unknown_format("application/json"));
         } else {
             serde_json::from_slice(&call.body).map_err(|e| Status::bad_request(e.to_string()))?
         };
@@ -133,7 +133,14 @@ fn delete_one(call: &Call, key: &str, options: &DeleteOptions) -> Result<Outcome
             (Some(_), Some(prepared)) => {
                 log.put(call.table, prepared).map(Outcome::Held).ok_or_else(Status::no_such_path)
             }
-            (None, _) => log.remove(call.table, key).map(Outcome::Gone).ok_or_else(|| call.not_found()),
+            (None, _) => {
+                let gone = log.remove(call.table, key).ok_or_else(|| call.not_found())?;
+                Ok(Outcome::Gone(if call.kind.is("v1/pods") {
+                    Arc::new(ended(call, &old, gone.revision))
+                } else {
+                    gone
+                }))
+            }
         };
     }
 }
@@ -195,6 +202,19 @@ fn mark(call: &Call, options: &DeleteOptions, old: &Value) -> Option<Value> {
         }
     }
     Some(new)
+}
+
+/// A Pod that went at once is answered as if its grace period had been nothing.
+fn ended(call: &Call, old: &Value, revision: u64) -> Stored {
+    let mut new = old.clone();
+    let map = metadata(&mut new);
+    if !map.contains_key("deletionTimestamp") {
+        map.insert("deletionTimestamp".into(), call.core.clock.timestamp().into());
+        let generation = map.get("generation").and_then(Value::as_i64).unwrap_or_default();
+        map.insert("generation".into(), (generation + 1).into());
+    }
+    map.insert("deletionGracePeriodSeconds".into(), 0.into());
+    Prepared::new(&call.kind, &new).finish(revision)
 }
 
 /// Only Pods that a kubelet may be running get time to end.

@@ -6,12 +6,17 @@ use http::StatusCode;
 
 use super::{Answer, Call};
 use crate::query::parse_version;
+use crate::represent::Form;
 use crate::status::Status;
 
 /// How long reads wait for a revision that has not been seen yet.
 pub(crate) const FRESHNESS_WAIT: Duration = Duration::from_secs(3);
 
 pub(crate) async fn get(call: Call) -> Answer {
+    if call.form == Form::MetadataList {
+        let text = "you requested PartialObjectMetadataList, but the requested object is not a list";
+        return Err(Status::new(406, "NotAcceptable", format!("{text} ({})", call.kind.kind)));
+    }
     let wanted = parse_version(call.query.get("resourceVersion"))
         .map_err(|e| Status::bad_request(format!("invalid resource version: {e}")))?;
     wait_until_fresh(&call, wanted).await?;

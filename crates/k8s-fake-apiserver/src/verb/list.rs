@@ -13,7 +13,7 @@ use crate::base64;
 use crate::body::ResponseBody;
 use crate::fault::Interrupt;
 use crate::query::{ListOptions, Match};
-use crate::represent::{write_item, write_list_head};
+use crate::represent::{Form, write_item, write_list_head};
 use crate::selector::Filter;
 use crate::status::Status;
 use crate::stored::Stored;
@@ -35,6 +35,10 @@ struct Page {
 }
 
 pub(crate) async fn list(call: Call) -> Answer {
+    if call.form == Form::Metadata {
+        let text = "you requested PartialObjectMetadata, but the requested object is a list";
+        return Err(Status::new(406, "NotAcceptable", format!("{text} ({}List)", call.kind.kind)));
+    }
     let options = ListOptions::new(&call.query, false, true)?;
     let filter = Filter::new(&call.kind, call.namespace(), &options.labels, &options.fields)?;
     let wanted = options.revision().map_err(|e| Status::bad_request(format!("invalid resource version: {e}")))?;

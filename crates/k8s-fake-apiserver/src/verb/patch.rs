@@ -32,6 +32,10 @@ pub(crate) fn patch(call: &Call) -> Answer {
             apply(call, dry, |old| json_patch(old, &patch).map_err(|_| Status::unprocessable()))?
         }
         "application/apply-patch+yaml" | "application/apply-patch+json" => return server_side_apply(call, dry),
+        "application/strategic-merge-patch+json" => {
+            let accepted = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+            return Err(Status::unknown_format(accepted));
+        }
         _ => return Err(Status::unsupported_media_type()),
     };
     Ok(call.object(StatusCode::OK, &stored))

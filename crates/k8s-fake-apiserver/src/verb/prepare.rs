@@ -10,7 +10,7 @@ use crate::status::{FieldError, Status};
 /// Reads a request body as an object of this kind. Type fields may be missing, but not wrong.
 pub(crate) fn parse(kind: &ResourceKind, headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
     if !is_json(headers) {
-        return Err(Status::unsupported_media_type());
+        return Err(Status::unknown_format("application/json"));
     }
     let value: Value = serde_json::from_slice(body).map_err(|e| {
         let shown = String::from_utf8_lossy(&body[..body.len().min(100)]);
@@ -19,6 +19,14 @@ pub(crate) fn parse(kind: &ResourceKind, headers: &HeaderMap, body: &[u8]) -> Re
             kind.kind
         ))
     })?;
+    for (member, shown) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
+        if !kind.rules.built_in && value.is_object() && value.get(member).is_none_or(|v| v == "") {
+            return Err(Status::bad_request(format!(
+                "the object provided is unrecognized (must be of type {}): Object '{shown}' is missing in '{value}' ({value})",
+                kind.kind
+            )));
+        }
+    }
     typed(kind, value)
 }
 
@@ -41,8 +49,11 @@ pub(crate) fn typed(kind: &ResourceKind, mut value: Value) -> Result<Value, Stat
     let (found, version) = (text(root.get("kind")), text(root.get("apiVersion")));
     if !found.is_empty() && found != kind.kind {
         return Err(Status::bad_request(format!(
-            "{found} in version {version:?} cannot be handled as a {}: converting ({version}.{found}) to ({}.{}): unknown conversion",
-            kind.kind, kind.group, kind.kind
+            "{found} in version {version:?} cannot be handled as a {}: converting ({}.{found}) to ({}.{}): unknown conversion",
+            kind.kind,
+            version.rsplit('/').next().unwrap_or_default(),
+            if kind.group.is_empty() { "core" } else { &kind.group },
+            kind.kind
         )));
     }
     if !version.is_empty() && version != kind.api_version() {
@@ -143,6 +154,10 @@ pub(crate) fn defaults(kind: &ResourceKind, object: &mut Value) {
             set(object, &["spec", "type"], "ClusterIP".into());
             set(object, &["spec", "sessionAffinity"], "None".into());
             set(object, &["status", "loadBalancer"], json!({}));
+        }
+        "discovery.k8s.io/v1/endpointslices" => {
+            set(object, &["endpoints"], Value::Null);
+            set(object, &["ports"], Value::Null);
         }
         "networking.k8s.io/v1/ingresses" => set(object, &["status", "loadBalancer"], json!({})),
         "apps/v1/deployments" => {

@@ -98,15 +98,21 @@ fn merge_rules(call: &Call, old: &Value, new: Value) -> Result<Value, Status> {
     prepare::place(kind, &mut new, call.namespace())?;
     let version = meta(&new, "resourceVersion");
     if version.is_empty() && !kind.rules.unconditional_update {
-        let error = FieldError::invalid("metadata.resourceVersion", "0x0", "must be specified for an update");
-        return Err(Status::invalid(&kind.group, &kind.kind, call.name(), &[error]));
+        let error = FieldError::invalid("metadata.resourceVersion", "0", "must be specified for an update");
+        return Err(Status::invalid(&kind.group, &kind.plural, call.name(), &[error]));
     }
     if !matches!(version, "" | "0") && version != meta(old, "resourceVersion") {
         return Err(Status::conflict(&kind.group, &kind.plural, call.name(), MODIFIED));
     }
     let uid = meta(&new, "uid");
     if !uid.is_empty() && uid != meta(old, "uid") {
-        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", meta(old, "uid"));
+        let folder = if kind.rules.built_in { kind.plural.clone() } else { format!("{}/{}", kind.group, kind.plural) };
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: /registry/{folder}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+             Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            call.key(),
+            meta(old, "uid")
+        );
         return Err(Status::conflict(&kind.group, &kind.plural, call.name(), &why));
     }
     limit_to_endpoint(call, old, &mut new);

@@ -79,7 +79,12 @@ async fn c33_a_kind_that_is_not_there_yet() {
     let path = "/apis/example.com/v1/namespaces/default/widgets";
     assert_eq!(get(&client, path).await.0, 404);
     server.register(ResourceKind::namespaced("example.com", "v1", "widgets", "Widget").with_status());
-    assert_eq!(post(&client, path, &json!({"metadata": {"name": "w"}})).await.0, 201);
+    assert_eq!(
+        post(&client, path, &json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}}))
+            .await
+            .0,
+        201
+    );
     assert_eq!(get(&client, &format!("{path}/w")).await.1["kind"], "Widget");
     let mut lines = watch(&server, "/apis/example.com/v1/widgets?watch=1").await;
     assert!(lines.short().await.starts_with("ADDED w"));

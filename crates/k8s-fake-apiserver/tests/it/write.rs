@@ -177,6 +177,10 @@ async fn status_and_spec_have_endpoints_of_their_own() {
     ] {
         let mut body = body;
         body["metadata"] = json!({"name": "x"});
+        if collection.contains("example.com") {
+            body["apiVersion"] = "example.com/v1".into();
+            body["kind"] = if with_status { "Widget" } else { "Gadget" }.into();
+        }
         let (code, made) = post(&client, collection, &body).await;
         assert_eq!(code, 201, "{made}");
         assert_eq!(made["metadata"]["generation"], 1, "{collection}");
@@ -223,9 +227,14 @@ async fn custom_resources_are_updated_only_with_a_version() {
         .unwrap();
     let client = server.client();
     let path = "/apis/example.com/v1/namespaces/default/widgets/w";
-    let (code, status) = call(&client, "PUT", path, "application/json", &json!({"metadata": {"name": "w"}})).await;
-    let text = "widgets.example.com \"w\" is invalid: metadata.resourceVersion: Invalid value: 0x0: must be specified for an update";
-    assert_eq!((code, status["message"].as_str().unwrap().replace("Widget.", "widgets.")), (422, text.to_owned()));
+    let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}});
+    let (code, status) = call(&client, "PUT", path, "application/json", &widget).await;
+    let text = "widgets.example.com \"w\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update";
+    assert_eq!((code, status["message"].as_str()), (422, Some(text)));
+    // Their bodies must say what they are.
+    let collection = "/apis/example.com/v1/namespaces/default/widgets";
+    let (code, status) = post(&client, collection, &json!({"metadata": {"name": "x"}})).await;
+    assert!(code == 400 && status["message"].as_str().unwrap().contains("Object 'Kind' is missing in"), "{status}");
     assert_eq!(merge_patch(&client, path, &json!({"spec": {"a": 1}})).await.0, 200);
     let strategic = "application/strategic-merge-patch+json";
     assert_eq!(call(&client, "PATCH", path, strategic, &json!({"spec": {"a": 2}})).await.0, 415);
