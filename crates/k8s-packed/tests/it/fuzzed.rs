@@ -11,18 +11,19 @@ pub(crate) fn check_bytes(json: &[u8]) {
     let shared = encoder.encode(json);
     assert_eq!(alone, shared);
     let pruned = Encoder::new().ignore(&ignored).encode(json);
-    // Under its private names serde_json hides texts and numbers: what it makes of those is its affair.
-    let is_private = json.windows(12).any(|w| w == b"$serde_json:") || json.windows(2).any(|w| w == br"\u");
-    let value = serde_json::from_slice::<Value>(json).ok().filter(|_| !is_private);
+    let value = serde_json::from_slice::<Value>(json).ok();
     let Ok(object) = alone else {
-        let is_number = |v: &Value| v.to_string().contains(['e', 'E', '.']);
         // With `arbitrary_precision` serde_json keeps numbers that no f64 can hold.
-        assert!(!value.is_some_and(|v| v.is_object() && !is_number(&v)), "an object was refused");
+        let is_number = |v: &Value| v.to_string().contains(['e', 'E', '.']);
+        assert!(has(json, br"\u") || !value.is_some_and(|v| v.is_object() && !is_number(&v)), "an object was refused");
         return;
     };
     assert!(pruned.is_ok(), "leaving something out made it unreadable");
     let text = serde_json::to_vec(&object).unwrap();
-    if let Some(value) = value {
+    // Under its private names serde_json hides texts and numbers: what it makes of those is its affair. So is the
+    // sign of an integer zero that it kept as a text.
+    let is_special = has(&text, b"$serde_json:") || (has(json, b"-0") && json_keeps_texts());
+    if let Some(value) = value.filter(|_| !is_special) {
         assert_eq!(object, Object::from_value(&value).unwrap());
         assert_eq!(object.to_value(), object.decode::<Value>().unwrap());
         // Texts of numbers need not be the same, what they mean must.
@@ -42,6 +43,14 @@ pub(crate) fn check_bytes(json: &[u8]) {
     assert_eq!(encoder.reencode(&again), object);
     assert!(again.same_content(&object) && object.same_content(&again));
     let _ = (object.name(), object.namespace(), object.uid(), object.generation(), object.labels().count());
+}
+
+fn has(bytes: &[u8], piece: &[u8]) -> bool {
+    bytes.windows(piece.len()).any(|w| w == piece)
+}
+
+fn json_keeps_texts() -> bool {
+    serde_json::from_str::<Value>("1.50").is_ok_and(|v| v.to_string().ends_with("50"))
 }
 
 /// A text that is a path has a canonical form, which is the same path.

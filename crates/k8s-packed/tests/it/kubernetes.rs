@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::doc::numbers_are_texts;
 use crate::pod::pod;
 
 /// Alone and shared, typed as serde_json types it; what it refuses is refused.
@@ -24,6 +25,8 @@ fn check<T: DeserializeOwned + PartialEq + Debug>(value: &Value) {
         match (object.decode::<T>(), &expected) {
             (Ok(found), Ok(expected)) => assert_eq!(found, *expected),
             (Err(error), Err(_)) => assert!(error.is_decode()),
+            // With `arbitrary_precision` serde_json gives a Quantity a map for a number.
+            (Ok(_), Err(_)) if numbers_are_texts() => {}
             (found, _) => panic!("{found:?}\n{expected:?}"),
         }
     }
