@@ -60,6 +60,16 @@ pub(crate) enum FieldSource {
     EventSource,
 }
 
+impl FieldSource {
+    /// The top-level member that the value is read from; empty when there are several.
+    pub(crate) fn member(&self) -> &str {
+        match self {
+            Self::Path(path, _) => path.first().map_or("", String::as_str),
+            Self::EventSource => "",
+        }
+    }
+}
+
 impl ResourceKind {
     /// A namespaced kind, as a CustomResourceDefinition with `scope: Namespaced` would add it.
     ///

@@ -9,6 +9,7 @@ use super::{Answer, Call};
 use crate::patch::{json_patch, merge, strategic};
 use crate::query::dry_run;
 use crate::status::{FieldError, Status};
+use crate::stored::Touched;
 
 pub(crate) fn patch(call: &Call) -> Answer {
     let dry = dry_run(&call.query, "PatchOptions")?;
@@ -16,11 +17,15 @@ pub(crate) fn patch(call: &Call) -> Answer {
     let stored = match content_type.split(';').next().unwrap_or_default().trim() {
         "application/merge-patch+json" => {
             let patch = decode(&call.body)?;
-            apply(call, dry, |old| Ok(merged(old, &patch)))?
+            apply(call, dry, &touched(&patch), |old| {
+                let mut new = old.clone();
+                merge(&mut new, &patch);
+                Ok(new)
+            })?
         }
         "application/strategic-merge-patch+json" if call.kind.rules.built_in => {
             let patch = decode(&call.body)?;
-            apply(call, dry, |old| {
+            apply(call, dry, &touched(&patch), |old| {
                 let mut new = old.clone();
                 strategic(&mut new, &patch).map_err(Status::bad_request)?;
                 Ok(new)
@@ -29,7 +34,9 @@ pub(crate) fn patch(call: &Call) -> Answer {
         "application/json-patch+json" => {
             let patch = serde_json::from_slice(&call.body)
                 .map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
-            apply(call, dry, |old| json_patch(old, &patch).map_err(|_| Status::unprocessable()))?
+            apply(call, dry, &touched_by_operations(&call.body), |old| {
+                json_patch(old, &patch).map_err(|_| Status::unprocessable())
+            })?
         }
         "application/apply-patch+yaml" | "application/apply-patch+json" => return server_side_apply(call, dry),
         "application/strategic-merge-patch+json" => {
@@ -51,10 +58,36 @@ fn decode(body: &[u8]) -> Result<Value, Status> {
     }
 }
 
-fn merged(old: &Value, patch: &Value) -> Value {
-    let mut new = old.clone();
-    merge(&mut new, patch);
-    new
+/// Most patches change a label or a status: the rest of a big object need not be parsed for them.
+fn touched(patch: &Value) -> Touched {
+    let Some(patch) = patch.as_object() else { return Touched::All };
+    let metadata = patch.get("metadata");
+    // `$patch` and its like may concern everything.
+    if patch.keys().any(|k| k.starts_with('$')) || metadata.is_some_and(|m| !is_plain_metadata(m)) {
+        return Touched::All;
+    }
+    Touched::Only(patch.keys().cloned().collect())
+}
+
+fn is_plain_metadata(metadata: &Value) -> bool {
+    metadata.as_object().is_some_and(|m| !m.contains_key("managedFields") && !m.keys().any(|k| k.starts_with('$')))
+}
+
+fn touched_by_operations(body: &[u8]) -> Touched {
+    let Ok(Value::Array(operations)) = serde_json::from_slice(body) else { return Touched::All };
+    let mut members = Vec::new();
+    for pointer in operations.iter().flat_map(|o| [o.get("path"), o.get("from")]).flatten() {
+        let mut parts = pointer.as_str().unwrap_or_default().split('/').skip(1);
+        match (parts.next(), parts.next()) {
+            (None | Some("kind" | "apiVersion"), _) | (Some("metadata"), None | Some("managedFields")) => {
+                return Touched::All;
+            }
+            // An escaped name: rare enough to look at everything.
+            (Some(member), _) if member.contains('~') => return Touched::All,
+            (Some(member), _) => members.push(member.to_owned()),
+        }
+    }
+    Touched::Only(members)
 }
 
 /// Merges what is applied into the object, or creates it. Fields that an earlier apply set and this one leaves out stay.
@@ -65,7 +98,7 @@ fn server_side_apply(call: &Call, dry: bool) -> Answer {
     }
     let patch: Value = serde_json::from_slice(&call.body)
         .map_err(|e| Status::bad_request(format!("error decoding patch (only JSON is understood): {e}")))?;
-    let applied = apply(call, dry, |old| {
+    let applied = apply(call, dry, &Touched::All, |old| {
         let mut new = old.clone();
         if call.kind.rules.built_in {
             strategic(&mut new, &patch).map_err(Status::bad_request)?;

@@ -212,7 +212,8 @@ fn set(object: &mut Value, path: &[&str], value: Value) {
 
 /// Whether something other than metadata and (with a status subresource, or built in) status differs.
 pub(crate) fn spec_differs(kind: &ResourceKind, a: &Value, b: &Value) -> bool {
-    let skip = |name: &str| name == "metadata" || (name == "status" && (kind.status || kind.rules.built_in));
+    let status = kind.status || kind.rules.built_in;
+    let skip = |name: &str| matches!(name, "kind" | "apiVersion" | "metadata") || (name == "status" && status);
     let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return a != b };
     let subset = |x: &Map<String, Value>, y: &Map<String, Value>| x.iter().all(|(k, v)| skip(k) || y.get(k) == Some(v));
     !(subset(a, b) && subset(b, a))

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::prepare::{self, meta, metadata};
 use super::{Answer, Call};
 use crate::query::dry_run;
 use crate::status::{FieldError, Status};
-use crate::stored::{Prepared, Stored};
+use crate::stored::{Partial, Prepared, Stored, Touched};
 
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
 
@@ -19,7 +19,7 @@ pub(crate) fn update(call: &Call) -> Answer {
     if meta(&object, "name").is_empty() {
         metadata(&mut object).insert("name".into(), call.name().into());
     }
-    match apply(call, dry, |_| Ok(object.clone())) {
+    match apply(call, dry, &Touched::All, |_| Ok(object.clone())) {
         Err(status)
             if status.code() == 404 && call.kind.rules.create_on_update && call.target.subresource.is_none() =>
         {
@@ -33,24 +33,31 @@ pub(crate) fn update(call: &Call) -> Answer {
 }
 
 /// Reads, changes and writes one object, again and again until no other write came between.
+///
+/// `change` sees, and may change, only what is touched.
 pub(crate) fn apply(
     call: &Call,
     dry: bool,
+    touched: &Touched,
     change: impl Fn(&Value) -> Result<Value, Status>,
 ) -> Result<Arc<Stored>, Status> {
+    // The rules for these kinds look at members that the patch does not name; and Events are selected by several.
+    let whole = ["v1/secrets", "v1/namespaces", "v1/events"].contains(&call.kind.resource());
+    let touched = if whole { &Touched::All } else { touched };
     let key = call.key();
     loop {
         let current = {
             let log = call.core.log.lock();
             log.table(call.table).and_then(|t| t.objects.get(&*key).cloned()).ok_or_else(|| call.not_found())?
         };
-        let old = current.value();
+        let partial = Partial::new(&current, touched);
+        let old = partial.value();
         let new = merge_rules(call, &old, change(&old)?)?;
-        if new == old {
+        if same(&new, &old) {
             return Ok(current);
         }
         let gone = is_finished(call, &new);
-        let prepared = Prepared::new(&call.kind, &new);
+        let prepared = Prepared::with_rest(&call.kind, &new, &partial);
         if dry {
             return Ok(Arc::new(prepared.finish(current.revision)));
         }
@@ -66,6 +73,14 @@ pub(crate) fn apply(
         }
         return log.put(call.table, prepared).ok_or_else(Status::no_such_path);
     }
+}
+
+/// Equal but for the type, which is not part of what was parsed in parts.
+fn same(new: &Value, old: &Value) -> bool {
+    let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return false };
+    let typed = |name: &str| matches!(name, "kind" | "apiVersion");
+    let count = |map: &Map<String, Value>| map.keys().filter(|n| !typed(n)).count();
+    count(new) == count(old) && new.iter().all(|(name, value)| typed(name) || old.get(name) == Some(value))
 }
 
 /// Deletion was asked for, and the last finalizer is gone.

@@ -273,6 +273,106 @@ async fn four_forms_of_patch() {
     assert_eq!(call(&client, "PATCH", path, "text/plain", &json!({})).await.0, 415);
 }
 
+/// Patches parse only what they name; what they leave alone must come out as it was.
+#[tokio::test(start_paused = true)]
+async fn patches_leave_the_rest_alone() {
+    let whole = json!({
+        "apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": "w", "namespace": "default", "uid": "u", "creationTimestamp": "2026-03-01T10:00:00Z", "generation": 1,
+            "managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {"f:color": {}}}}]},
+        "spec": {"color": "red", "deep": {"list": [1, 2.5, null, "ä"]}}, "status": {"phase": "New"}, "extra~x/y": {"a": 1},
+    });
+    let kind = ResourceKind::namespaced("example.com", "v1", "widgets", "Widget")
+        .with_status()
+        .with_selectable_field("spec.color");
+    let path = "/apis/example.com/v1/namespaces/default/widgets/w";
+    let merge = "application/merge-patch+json";
+    let operations = "application/json-patch+json";
+    for (content_type, subresource, patch, pointer, value, generation) in [
+        (merge, "", json!({"metadata": {"labels": {"a": "b"}}}), "/metadata/labels/a", json!("b"), 1),
+        (
+            merge,
+            "",
+            json!({"kind": "Widget", "metadata": {"annotations": {"a": "b"}}}),
+            "/metadata/annotations/a",
+            json!("b"),
+            1,
+        ),
+        (
+            merge,
+            "",
+            json!({"metadata": {"managedFields": [{"manager": "n"}]}}),
+            "/metadata/managedFields/0/manager",
+            json!("n"),
+            1,
+        ),
+        (merge, "", json!({"spec": {"color": "blue"}}), "/spec/color", json!("blue"), 2),
+        (merge, "", json!({"new": 1}), "/new", json!(1), 2),
+        (merge, "/status", json!({"status": {"phase": "Old"}}), "/status/phase", json!("Old"), 1),
+        (
+            operations,
+            "",
+            json!([{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}]),
+            "/metadata/labels/a",
+            json!("b"),
+            1,
+        ),
+        (
+            operations,
+            "",
+            json!([{"op": "copy", "from": "/spec/deep", "path": "/spec/copy"}]),
+            "/spec/copy/list/0",
+            json!(1),
+            2,
+        ),
+        (
+            operations,
+            "",
+            json!([{"op": "replace", "path": "/extra~0x~1y/a", "value": 2}]),
+            "/extra~0x~1y/a",
+            json!(2),
+            2,
+        ),
+        (
+            operations,
+            "",
+            json!([{"op": "test", "path": "/kind", "value": "Widget"}, {"op": "add", "path": "/new", "value": 1}]),
+            "/new",
+            json!(1),
+            2,
+        ),
+    ] {
+        let server = FakeApiServer::builder().resource(kind.clone()).object(whole.clone()).start().await.unwrap();
+        let client = server.client();
+        let (code, mut changed) = call(&client, "PATCH", &format!("{path}{subresource}"), content_type, &patch).await;
+        assert_eq!((code, changed.pointer(pointer)), (200, Some(&value)), "{patch}");
+        assert_eq!(changed["metadata"]["generation"], generation, "{patch}");
+        assert_eq!(Some(&changed), server.object("example.com/v1/widgets", Some("default"), "w").unwrap().as_ref());
+        // Undone, it is what it was.
+        let mut expected = whole.clone();
+        expected["metadata"]["resourceVersion"] = changed["metadata"]["resourceVersion"].clone();
+        expected["metadata"]["generation"] = generation.into();
+        let (parent, last) = pointer.rsplit_once('/').unwrap();
+        match expected.pointer(pointer).cloned() {
+            Some(old) => *changed.pointer_mut(pointer).unwrap() = old,
+            None => drop(changed.pointer_mut(parent).unwrap().as_object_mut().map(|m| m.remove(last))),
+        }
+        for added in ["labels", "annotations"] {
+            changed["metadata"].as_object_mut().unwrap().remove(added);
+        }
+        changed["spec"].as_object_mut().unwrap().remove("copy");
+        if pointer.contains("managedFields") {
+            changed["metadata"]["managedFields"] = whole["metadata"]["managedFields"].clone();
+        }
+        assert_eq!(changed, expected, "{patch}");
+        // Field selectors still find it.
+        let color = changed["spec"]["color"].as_str().unwrap();
+        let color = if pointer == "/spec/color" { "blue" } else { color };
+        let list = get(&client, &format!("/apis/example.com/v1/widgets?fieldSelector=spec.color%3D{color}")).await.1;
+        assert_eq!(list["items"].as_array().unwrap().len(), 1, "{patch}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn server_side_apply_makes_and_merges() {
     let server = server().await;
