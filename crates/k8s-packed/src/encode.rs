@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer};
+use serde_json::de::StrRead;
 
 use crate::error::Error;
 use crate::object::Object;
@@ -90,9 +91,7 @@ impl Encoder {
     ///
     /// When the bytes are no JSON, no object, or nested deeper than `serde_json` reads (127 levels).
     pub fn encode(&mut self, json: &[u8]) -> Result<Object, Error> {
-        let mut json = serde_json::Deserializer::from_slice(json);
-        let object = self.seed().deserialize(&mut json);
-        object.and_then(|o| json.end().map(|()| o)).map_err(|e| Error::from_json(&e))
+        from_json(json, |json| self.seed().deserialize(json))
     }
 
     /// An object inside something bigger, such as an item of a list: decodes the next value as one object.
@@ -191,6 +190,18 @@ fn encode_shared<'de, D: Deserializer<'de>>(
 /// What tells an object from others: the uid, or the name where there is none.
 fn identity(object: &Object) -> &[u8] {
     object.uid().unwrap_or(object.name()).as_bytes()
+}
+
+/// Reads the JSON text of one object with `read`.
+pub(crate) fn from_json(
+    json: &[u8],
+    read: impl FnOnce(&mut serde_json::Deserializer<StrRead<'_>>) -> serde_json::Result<Object>,
+) -> Result<Object, Error> {
+    // Checked as a whole, the texts need not be checked one by one, which takes longer.
+    let json = std::str::from_utf8(json).map_err(|e| Error::from_utf8(e, json))?;
+    let mut json = serde_json::Deserializer::from_str(json);
+    let object = read(&mut json);
+    object.and_then(|o| json.end().map(|()| o)).map_err(|e| Error::from_json(&e))
 }
 
 /// Encodes an object that uses no table.

@@ -94,6 +94,17 @@ impl Error {
         error
     }
 
+    /// The place of the first byte that is no text.
+    pub(crate) fn from_utf8(e: std::str::Utf8Error, json: &[u8]) -> Self {
+        if e.error_len().is_none() {
+            return Kind::Truncated.into();
+        }
+        let before = &json[..e.valid_up_to()];
+        let line_start = before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        let line = 1 + before.iter().filter(|b| **b == b'\n').count();
+        Kind::Syntax { line, column: 1 + before.len() - line_start }.into()
+    }
+
     /// Takes over what matters of a `serde_json` error: its text may quote the input, ours must not.
     pub(crate) fn from_json(e: &serde_json::Error) -> Self {
         match e.classify() {

@@ -8,7 +8,7 @@ use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
 use triomphe::ThinArc;
 
-use crate::encode::encode_single;
+use crate::encode::{encode_single, from_json};
 use crate::error::Error;
 use crate::layout::{self, KeyToken, Token};
 use crate::path::Path;
@@ -69,9 +69,7 @@ impl Object {
     ///
     /// When the bytes are no JSON, no object, or nested deeper than `serde_json` reads (127 levels).
     pub fn from_slice(json: &[u8]) -> Result<Self, Error> {
-        let mut json = serde_json::Deserializer::from_slice(json);
-        let object = encode_single(&mut json);
-        object.and_then(|o| json.end().map(|()| o)).map_err(|e| Error::from_json(&e))
+        from_json(json, |json| encode_single(json))
     }
 
     /// Encodes a JSON value for itself.

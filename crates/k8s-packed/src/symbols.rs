@@ -176,10 +176,22 @@ impl Interner {
         self.pending.push(Candidate { hash, start, end: start + bytes.len(), is_key });
     }
 
+    /// How many candidates the present object has so far.
+    pub(crate) fn candidates(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Forgets the candidates beyond a number: they are parts of something that has a symbol.
+    pub(crate) fn forget_candidates(&mut self, beyond: usize) {
+        if let Some(first) = self.pending.get(beyond) {
+            self.pending_bytes.truncate(first.start);
+            self.pending.truncate(beyond);
+        }
+    }
+
     /// Forgets the candidates of an object that could not be encoded.
     pub(crate) fn abandon(&mut self) {
-        self.pending.clear();
-        self.pending_bytes.clear();
+        self.forget_candidates(0);
     }
 
     /// Ends an object: candidates that enough other objects brought before get a number for the next ones.

@@ -20,6 +20,8 @@ pub(super) struct Sink<'e> {
 /// A container that is being written.
 pub(super) struct Open {
     start: usize,
+    /// How many candidates for symbols there were before it.
+    candidates: usize,
     first_mark: usize,
     /// The marks again, once there are too many to look through.
     many: Option<hashbrown::HashSet<u64>>,
@@ -67,7 +69,8 @@ impl<'e> Sink<'e> {
     }
 
     pub(super) fn open(&self) -> Open {
-        Open { start: self.out.len(), first_mark: self.marks.len(), many: None }
+        let candidates = self.interner.as_ref().map_or(0, |i| i.candidates());
+        Open { start: self.out.len(), candidates, first_mark: self.marks.len(), many: None }
     }
 
     pub(super) fn key(&mut self, open: &mut Open, text: &str) {
@@ -95,7 +98,7 @@ impl<'e> Sink<'e> {
 
     pub(super) fn close_array(&mut self, open: Open) {
         layout::close_array(self.out, open.start);
-        self.share(open.start);
+        self.share_container(&open);
     }
 
     /// Ends a map; one that is not to be shared stays in the object's own bytes.
@@ -103,17 +106,29 @@ impl<'e> Sink<'e> {
         self.marks.truncate(open.first_mark);
         layout::close_map(self.out, open.start);
         if share {
-            self.share(open.start);
+            self.share_container(&open);
         }
     }
 
-    /// Replaces the value that was just written by a symbol, if it has one.
-    fn share(&mut self, start: usize) {
-        let Some(interner) = &mut self.interner else { return };
-        if let Some(id) = interner.value(&self.out[start..]) {
-            self.out.truncate(start);
-            layout::write_symbol(self.out, id);
+    /// Replaces a container that was just written by a symbol, if it has one.
+    ///
+    /// What is inside needs no symbols of its own then. Should it get some all the same, because it comes
+    /// without this container too, the container's bytes are others from then on, and it is learned anew.
+    fn share_container(&mut self, open: &Open) {
+        if self.share(open.start)
+            && let Some(interner) = &mut self.interner
+        {
+            interner.forget_candidates(open.candidates);
         }
+    }
+
+    /// Replaces the value that was just written by a symbol, if it has one; tells whether it has.
+    fn share(&mut self, start: usize) -> bool {
+        let Some(interner) = &mut self.interner else { return false };
+        let Some(id) = interner.value(&self.out[start..]) else { return false };
+        self.out.truncate(start);
+        layout::write_symbol(self.out, id);
+        true
     }
 
     /// The object that was written.

@@ -115,6 +115,8 @@ fn what_is_no_object_is_named_and_not_quoted() {
     check_error(b"{\"a\":\n secret}", "invalid JSON at line 2 column 2");
     check_error(br#"{secret:1}"#, "invalid JSON at line 1 column 2");
     check_error(br#"{"a":1e400}"#, "number out of range");
+    check_error(b"{\"a\":\n\"\xff\"}", "invalid JSON at line 2 column 2");
+    check_error(b"{\"a\":\"\xf0\x9f", "JSON ends in the middle of a value");
     check_error(br#"{"a":[1,]}"#, "invalid JSON at line 1 column 9");
     assert_eq!(Object::from_value(&json!([1])).unwrap_err().to_string(), "not a JSON object");
     assert_eq!(Object::from_serialize(&"text").unwrap_err().to_string(), "not a JSON object");
