@@ -86,13 +86,13 @@ pub struct FaultRule {
     faults: Faults,
     matcher: RequestMatcher,
     skip: u64,
-    times: u64,
+    times: Option<u64>,
     after: u64,
 }
 
 impl FaultRule {
     pub(crate) fn new(faults: Faults, matcher: RequestMatcher) -> Self {
-        Self { faults, matcher, skip: 0, times: 1, after: 0 }
+        Self { faults, matcher, skip: 0, times: None, after: 0 }
     }
 
     /// Lets the first `requests` that match pass.
@@ -104,19 +104,19 @@ impl FaultRule {
     /// Hits only the `n`th request that matches, counted from 1.
     pub fn nth(mut self, n: u64) -> Self {
         self.skip = n.saturating_sub(1);
-        self.times = 1;
+        self.times = Some(1);
         self
     }
 
     /// Hits this many requests.
     pub fn times(mut self, requests: u64) -> Self {
-        self.times = requests;
+        self.times = Some(requests);
         self
     }
 
     /// Hits every request until the rule is cleared.
     pub fn always(mut self) -> Self {
-        self.times = u64::MAX;
+        self.times = Some(u64::MAX);
         self
     }
 
@@ -155,9 +155,12 @@ impl FaultRule {
     }
 
     /// Keeps requests waiting until [`Hold::release`]. What is asked is done only then.
-    pub fn hold(self) -> Hold {
+    ///
+    /// Unlike other actions it is meant for every request that matches, unless a number was given.
+    pub fn hold(mut self) -> Hold {
         let hold = Hold::default();
-        let _ = self.always_unless_counted().act(Action::Hold(hold.clone()));
+        self.times = self.times.or(Some(u64::MAX));
+        let _ = self.act(Action::Hold(hold.clone()));
         hold
     }
 
@@ -234,16 +237,11 @@ impl FaultRule {
         self.act(Action::Cut(bytes, Break::Hang))
     }
 
-    /// A hold is meant for all that comes, unless a number of requests was given.
-    fn always_unless_counted(self) -> Self {
-        if self.times == 1 { self.always() } else { self }
-    }
-
     fn act(self, action: Action) -> FaultHandle {
         let rule = Arc::new(Rule {
             matcher: self.matcher,
             skip: self.skip,
-            times: self.times,
+            times: self.times.unwrap_or(1),
             after: self.after,
             seen: AtomicU64::new(0),
             action,

@@ -267,6 +267,15 @@ async fn c90_two_writers_that_have_both_read() {
     }
     codes.sort_unstable();
     assert_eq!((codes, hold.waiting()), (vec![200, 409], 0));
+    // One of several.
+    let hold = server.faults().on(Get::of("v1/configmaps")).nth(2).hold();
+    assert_eq!(get(&server.client(), path).await.0, 200);
+    let client = server.client();
+    let held = tokio::spawn(async move { get(&client, path).await.0 });
+    hold.wait_for(1).await;
+    assert_eq!(get(&server.client(), path).await.0, 200);
+    hold.release();
+    assert_eq!(held.await.unwrap(), 200);
     // The same for creates.
     let hold = server.faults().on(Create::of("v1/configmaps")).hold();
     let maker = || {
