@@ -28,7 +28,7 @@ impl Index {
     pub(crate) fn exact<S: AsRef<str>>(&self, hash: u64, segments: &[S]) -> Option<&OrdTree> {
         let mut objects = None;
         self.by_hash.find(hash, |id| match self.entries.get(id) {
-            Some(entry) if *entry.key == *segments => {
+            Some(entry) if entry.key.segments().eq(segments.iter().map(AsRef::as_ref)) => {
                 objects = Some(&entry.objects);
                 true
             }

@@ -119,7 +119,7 @@ impl Block {
 mod tests {
     use super::*;
 
-    fn texts<'a>(names: &'a Names, id: u32) -> Option<(&'a str, &'a str)> {
+    fn texts(names: &Names, id: u32) -> Option<(&str, &str)> {
         let (namespace, name) = names.get(id)?;
         Some((std::str::from_utf8(namespace).ok()?, std::str::from_utf8(name).ok()?))
     }

@@ -87,7 +87,7 @@ fn readers_never_see_an_object_in_two_buckets_or_in_none() {
         .collect();
     // The first commit has every object; each later one moves some of them, or all.
     let flip = |turn: usize| {
-        let moved = if turn % 8 == 0 { OBJECTS } else { 1 + turn % 5 };
+        let moved = if turn.is_multiple_of(8) { OBJECTS } else { 1 + turn % 5 };
         for step in 0..moved {
             let object = (turn * 7 + step) % OBJECTS;
             writer.upsert(forms[object][(turn + object * 3) % TEAMS].clone());

@@ -153,3 +153,19 @@ fn an_empty_list_empties_its_scope_and_clear_empties_all() {
     assert!(writer.finish_relist(None).is_empty(), "clear ended it");
     assert_eq!(writer.len(), 1);
 }
+
+#[test]
+fn a_touched_object_is_seen_as_it_is() {
+    let (mut writer, _) = empty(plan());
+    writer.upsert(object("a", "x", 5));
+    writer.upsert(object("a", "y", 5));
+    writer.upsert(object("b", "z", 5));
+    writer.begin_relist(Some("a"));
+    // The list shows an older version than a live event has brought.
+    assert!(writer.touch(Some("a"), "x"));
+    assert!(!writer.touch(Some("a"), "unknown"));
+    assert!(writer.touch(Some("b"), "z"), "known, and no relist asks for it");
+    let gone = writer.finish_relist(Some("a"));
+    assert_eq!(gone.iter().map(|o| o.name()).collect::<Vec<_>>(), ["y"]);
+    assert_eq!(writer.get(Some("a"), "x").and_then(|o| o.resource_version()), Some("5"));
+}
