@@ -326,12 +326,21 @@ pub fn stop_in(folder: &Path) -> Result<()> {
 ///
 /// The file cannot be read or used.
 pub async fn client_of(kubeconfig: &Path) -> Result<kube::Client> {
+    Ok(kube::Client::try_from(config_of(kubeconfig).await?)?)
+}
+
+/// The configuration of such a client, to build on.
+///
+/// # Errors
+///
+/// As [`client_of`].
+pub async fn config_of(kubeconfig: &Path) -> Result<kube::Config> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     config.default_retry = false;
     // The server is on loopback, whatever proxy the environment names.
     config.proxy_url = None;
-    Ok(kube::Client::try_from(config)?)
+    Ok(config)
 }
 
 fn write_token(folder: &Path) -> Result<()> {

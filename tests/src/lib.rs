@@ -8,11 +8,13 @@
 mod assets;
 mod control_plane;
 mod embedded;
+mod proxy;
 mod target;
 
 pub use assets::Assets;
-pub use control_plane::{ControlPlane, client_of, stop_in};
+pub use control_plane::{ControlPlane, client_of, config_of, stop_in};
 pub use embedded::Embedded;
+pub use proxy::Proxy;
 pub use target::Target;
 
 /// What to do about a missing control plane.

@@ -1,0 +1,46 @@
+//! End-to-end scenarios: the same code on the embedded API server and on a real kube-apiserver.
+//!
+//! `cargo test -p e2e` runs them on the embedded server, and on the real one if there is one: see
+//! [`e2e::HOW_TO_GET_ONE`]. Words after `--` choose among the names, as usual.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test runner: what it finds must be seen")]
+
+mod harness;
+mod live;
+mod requests;
+mod runner;
+mod scopes;
+mod support;
+mod sync;
+mod trouble;
+
+use std::process::ExitCode;
+
+use runner::{Run, Scenario};
+
+/// Names a scenario after its function.
+macro_rules! scenarios {
+    ($($run:ident $module:ident::$name:ident,)*) => {
+        [$(Scenario { name: stringify!($name), run: Run::$run(|target| Box::pin($module::$name(target))) }),*]
+    };
+}
+
+fn main() -> ExitCode {
+    runner::run(&scenarios![
+        Shared sync::sync_of_5000_objects,
+        Shared sync::streaming_list_where_the_server_has_it,
+        Shared sync::pages_of_a_hundred,
+        Shared live::live_changes_with_statistics,
+        Shared live::key_change_moves_the_object,
+        Shared live::selections_are_left_and_entered_again,
+        Shared live::pods_of_one_node,
+        Shared trouble::silent_connection_is_given_up,
+        Shared scopes::two_namespaces_in_one_store,
+        Shared scopes::cluster_scoped_kind_is_watched_once,
+        Shared scopes::definition_comes_while_a_watcher_waits,
+        Shared scopes::secrets_of_a_megabyte,
+        Alone harness::stops_starts_and_forgets,
+        Alone trouble::relist_after_compaction,
+        Alone trouble::restart_in_the_middle_of_writes,
+    ])
+}
