@@ -14,7 +14,7 @@ fn pods(count: usize) -> impl Iterator<Item = k8s_packed::Object> {
 }
 
 fn index_bytes_per_object(plan: StorePlan) -> f64 {
-    const COUNT: usize = 20_000;
+    const COUNT: usize = 10_000;
     let store = MemoryStore::from_objects(plan, pods(COUNT)).expect("valid");
     store.snapshot().bytes().indexes as f64 / COUNT as f64
 }
