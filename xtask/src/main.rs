@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
+mod bench;
 mod control_plane;
 mod deny;
 mod docs;
@@ -25,6 +26,8 @@ cargo xtask TASK
   package             the packages as they would be published, each built from its own files
   msrv                build with the oldest supported Rust, if that toolchain is installed
   deny                licences, sources and duplicate versions (needs cargo-deny)
+  bench [--pods N] [--runs N]
+                      us beside kube's reflector on the same Pods of the embedded server: memory, CPU, look-ups, updates
   control-plane ...   the real etcd and kube-apiserver: build | start DIR | stop DIR";
 
 fn main() -> ExitCode {
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ["package"] => package::run(),
         ["msrv"] => msrv::run(),
         ["deny"] => deny::run(),
+        ["bench", ref rest @ ..] => bench::bench(rest),
         ["control-plane", ref rest @ ..] if !rest.is_empty() => control_plane::run(rest),
         _ => {
             eprintln!("{USAGE}");

@@ -1,6 +1,7 @@
 //! What `cargo metadata` says about the workspace.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -25,6 +26,12 @@ impl Metadata {
             .filter(|p| p["id"].as_str().is_some_and(|id| ids.contains(id)))
             .map(|p| (p["name"].as_str().unwrap_or_default(), p))
             .collect()
+    }
+
+    /// Where cargo builds.
+    pub(crate) fn target_directory(&self) -> Result<PathBuf> {
+        let folder = self.0["target_directory"].as_str().context("no target directory in the metadata")?;
+        Ok(folder.into())
     }
 
     /// Those of our crates that may be published.
