@@ -1,0 +1,8 @@
+//! Any text is a path with a canonical form, or an error with a position.
+#![no_main]
+
+#[path = "../../crates/k8s-packed/tests/it/fuzzed.rs"]
+#[allow(dead_code)]
+mod fuzzed;
+
+libfuzzer_sys::fuzz_target!(|text: &str| fuzzed::check_path(text));
