@@ -60,6 +60,8 @@
 //! | `ring` | yes | ring as the cryptography of rustls |
 //! | `aws-lc-rs` | no | aws-lc-rs in its place |
 //! | `openssl-tls` | no | TLS by OpenSSL |
+//! | `http-proxy` | no | a kubeconfig's `proxy-url` of scheme http or https |
+//! | `socks5` | no | a kubeconfig's `proxy-url` of scheme socks5 |
 //!
 //! The minimum supported Rust version is 1.89; a rise is a minor release.
 #![forbid(unsafe_code)]

@@ -55,23 +55,27 @@ where
     }
 }
 
-pub async fn typed(args: &Args, begin: Instant) -> Result<String> {
+pub(crate) async fn typed(args: &Args, begin: Instant) -> Result<String> {
     ensure!(args.resource == "pods", "the typed peer watches pods only");
     run::<Pod>(args, begin, Api::all(client(args).await?), ()).await
 }
 
-pub async fn dynamic(args: &Args, begin: Instant) -> Result<String> {
+pub(crate) async fn dynamic(args: &Args, begin: Instant) -> Result<String> {
+    let resource = api_resource(args);
+    run::<DynamicObject>(args, begin, Api::all_with(client(args).await?, &resource), resource).await
+}
+
+pub(crate) fn api_resource(args: &Args) -> ApiResource {
     let (group, kind) = match args.resource.as_str() {
         "pods" => ("", "Pod"),
         "configmaps" => ("", "ConfigMap"),
         "secrets" => ("", "Secret"),
         _ => ("discovery.k8s.io", "EndpointSlice"),
     };
-    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), &args.resource);
-    run::<DynamicObject>(args, begin, Api::all_with(client(args).await?, &resource), resource).await
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), &args.resource)
 }
 
-async fn client(args: &Args) -> Result<Client> {
+pub(crate) async fn client(args: &Args) -> Result<Client> {
     let kubeconfig = Kubeconfig::read_from(&args.kubeconfig)?;
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     Ok(Client::try_from(config)?)

@@ -1,15 +1,17 @@
 //! One informer in a process of its own, measured: prints one line of JSON.
 //!
 //! `peer --kubeconfig F --resource pods [--updates K --ready-file P] [--name NAME] [--streaming|--paged]
-//!  [--library k8s-informer|kube-dynamic|kube-typed] [--relist]`
+//!  [--library k8s-informer|kube-dynamic|kube-typed|writer] [--relist]`
 //!
 //! The phases and the fields are the same for all libraries, so that lines can be put into one table: sync,
 //! memory, lookups, updates. `kube-dynamic` and `kube-typed` are kube's own reflector with `managedFields` cleared.
-//! With `--relist` ours reads everything again at the end and prints the peak of that too.
+//! With `--relist` ours reads everything again at the end and prints the peak of that too. `--library writer` is the
+//! other side: it patches `--updates` objects with the time of the write in an annotation.
 
 mod kube_peer;
 mod measure;
 mod ours;
+mod writer;
 
 use std::time::Instant;
 
@@ -76,6 +78,7 @@ async fn main() -> Result<()> {
         "k8s-informer" => ours::run(&args, begin).await?,
         "kube-dynamic" => kube_peer::dynamic(&args, begin).await?,
         "kube-typed" => kube_peer::typed(&args, begin).await?,
+        "writer" => writer::run(&args).await?,
         other => bail!("unknown library {other}"),
     };
     println!("{line}");

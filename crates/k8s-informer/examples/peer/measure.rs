@@ -1,9 +1,9 @@
 //! What all libraries are asked, and how it is measured.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::hint::black_box;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
@@ -11,12 +11,12 @@ use serde_json::{Map, Value, json};
 use crate::Args;
 
 /// The annotation with the wall clock of the write, in nanoseconds.
-pub const STAMP: &str = "bench.peers/written-ns";
+pub(crate) const STAMP: &str = "bench.peers/written-ns";
 
 const LOOKUPS: usize = 400_000;
 
 /// A library's reads, in its own types.
-pub trait Cache {
+pub(crate) trait Cache {
     /// The library's own key, made beforehand.
     type Key;
 
@@ -34,7 +34,7 @@ pub trait Cache {
 
 /// The delays of updates, filled from the library's own notification.
 #[derive(Default)]
-pub struct Updates {
+pub(crate) struct Updates {
     /// Only what was written after this counts; zero before the phase begins.
     after: AtomicU64,
     delays: Mutex<Vec<u64>>,
@@ -42,7 +42,7 @@ pub struct Updates {
 
 impl Updates {
     /// An object reached the handler; `stamp` is its annotation.
-    pub fn seen(&self, stamp: Option<&str>) {
+    pub(crate) fn seen(&self, stamp: Option<&str>) {
         let after = self.after.load(Ordering::Relaxed);
         let Some(written) = stamp.and_then(|s| s.parse().ok()).filter(|w| after > 0 && *w > after) else { return };
         let delay = now_ns().saturating_sub(written);
@@ -55,11 +55,11 @@ impl Updates {
 }
 
 /// The line that grows from phase to phase.
-pub struct Line(Map<String, Value>);
+pub(crate) struct Line(Map<String, Value>);
 
 impl Line {
     /// The end of the first phase: everything is in the cache.
-    pub fn synced(args: &Args, begin: Instant) -> Self {
+    pub(crate) fn synced(args: &Args, begin: Instant) -> Self {
         let mut line = Self(Map::new());
         line.set("peer", json!(args.name.as_deref().unwrap_or(&args.library)));
         line.set("resource", json!(args.resource));
@@ -68,16 +68,16 @@ impl Line {
         line
     }
 
-    pub fn set(&mut self, key: &str, value: Value) {
+    pub(crate) fn set(&mut self, key: &str, value: Value) {
         self.0.insert(key.into(), value);
     }
 
-    pub fn number(&mut self, key: &str, value: f64) {
+    pub(crate) fn number(&mut self, key: &str, value: f64) {
         self.set(key, json!((value * 1000.0).round() / 1000.0));
     }
 
     /// The second phase: resident memory, as it is and after giving back what is free.
-    pub async fn memory(&mut self) {
+    pub(crate) async fn memory(&mut self) {
         tokio::time::sleep(Duration::from_secs(3)).await;
         self.number("rss_natural_mib", proc_mib("status", "VmRSS:"));
         self.number("peak_mib", proc_mib("status", "VmHWM:"));
@@ -89,7 +89,7 @@ impl Line {
     }
 
     /// The third phase: look-ups in a shuffled order.
-    pub fn lookups(&mut self, cache: &impl Cache) {
+    pub(crate) fn lookups(&mut self, cache: &impl Cache) {
         let mut names = cache.names();
         names.sort();
         shuffle(&mut names);
@@ -130,10 +130,24 @@ impl Line {
         }
         self.number("list_ms", per(begin, calls) / 1e6);
         self.set("objects", json!(names.len()));
+
+        // What nothing can be faster than by much: a plain map with the keys in it, and nothing else.
+        let text = |s: &String| -> Arc<str> { s.as_str().into() };
+        let plain: HashMap<_, _, foldhash::fast::RandomState> =
+            names.iter().enumerate().map(|(i, (ns, name))| ((text(ns), text(name)), i)).collect();
+        let plain_keys: Vec<_> = names.iter().map(|(ns, name)| (text(ns), text(name))).collect();
+        let mut bare = vec![];
+        for _ in 0..5 {
+            let begin = Instant::now();
+            let found = plain_keys.iter().cycle().take(LOOKUPS).filter(|k| black_box(plain.get(*k)).is_some()).count();
+            bare.push(per(begin, LOOKUPS));
+            assert_eq!(found, LOOKUPS, "every key is found");
+        }
+        self.number("bare_map_get_ns", median(bare));
     }
 
     /// The last phase: others write, and the handler sees it.
-    pub async fn updates(&mut self, args: &Args, updates: &Updates) -> anyhow::Result<()> {
+    pub(crate) async fn updates(&mut self, args: &Args, updates: &Updates) -> anyhow::Result<()> {
         if args.updates == 0 {
             return Ok(());
         }
@@ -169,17 +183,21 @@ impl Line {
         Ok(())
     }
 
-    pub fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         Value::Object(self.0).to_string()
     }
 }
 
 /// Starts the peak of resident memory anew, where the kernel allows it.
-pub fn reset_peak() -> bool {
+pub(crate) fn reset_peak() -> bool {
     std::fs::write("/proc/self/clear_refs", b"5").is_ok()
 }
 
-pub fn peak_mib() -> f64 {
+pub(crate) fn rss_mib() -> f64 {
+    proc_mib("status", "VmRSS:")
+}
+
+pub(crate) fn peak_mib() -> f64 {
     proc_mib("status", "VmHWM:")
 }
 

@@ -9,7 +9,7 @@ use k8s_informer::store::MemoryStore;
 use k8s_informer::types::{Change, ListMode, ObjectKey, WatcherConfig};
 use k8s_informer::watcher::Watcher;
 
-use crate::measure::{Cache, Line, STAMP, Updates, peak_mib, reset_peak};
+use crate::measure::{Cache, Line, STAMP, Updates, peak_mib, reset_peak, rss_mib};
 use crate::{Args, gvr};
 
 struct Store(MemoryStore);
@@ -18,7 +18,8 @@ impl Cache for Store {
     type Key = ObjectKey;
 
     fn names(&self) -> Vec<(String, String)> {
-        let name = |o: &k8s_informer::packed::Object| (o.namespace().unwrap_or_default().to_owned(), o.name().to_owned());
+        let name =
+            |o: &k8s_informer::packed::Object| (o.namespace().unwrap_or_default().to_owned(), o.name().to_owned());
         self.0.snapshot().list().iter().map(name).collect()
     }
 
@@ -43,12 +44,11 @@ impl Cache for Store {
     }
 }
 
-pub async fn run(args: &Args, begin: Instant) -> Result<String> {
-    let client = ClientConfig::kubeconfig_file(&args.kubeconfig).build().await?;
+pub(crate) async fn run(args: &Args, begin: Instant) -> Result<String> {
+    let client = ClientConfig::kubeconfig(&args.kubeconfig).build().await?;
     let mode = if args.paged { ListMode::Paged } else { ListMode::Streaming };
-    let config = WatcherConfig::new(gvr(&args.resource)?)
-        .index_by(["metadata.namespace", "metadata.name"])
-        .list_mode(mode);
+    let config =
+        WatcherConfig::new(gvr(&args.resource)?).index_by(["metadata.namespace", "metadata.name"]).list_mode(mode);
     let watcher = Watcher::builder(client, config).spawn()?;
     watcher.wait_for_sync(Duration::from_secs(300)).await?;
 
@@ -75,7 +75,7 @@ pub async fn run(args: &Args, begin: Instant) -> Result<String> {
     let status = watcher.status();
     line.set("relists", status.relists.into());
     if args.relist {
-        let steady = line_rss();
+        let steady = rss_mib();
         let was_reset = reset_peak();
         watcher.relist();
         let mut changes = watcher.status_changes();
@@ -90,8 +90,4 @@ pub async fn run(args: &Args, begin: Instant) -> Result<String> {
     listener.abort();
     watcher.shutdown().await;
     Ok(line.finish())
-}
-
-fn line_rss() -> f64 {
-    crate::measure::rss_mib()
 }
