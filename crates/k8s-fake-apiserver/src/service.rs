@@ -92,7 +92,9 @@ where
             return Ok(refuse(&status));
         }
     };
-    tokio::time::sleep(script.delay).await;
+    if !script.delay.is_zero() {
+        tokio::time::sleep(script.delay).await;
+    }
     for hold in &script.holds {
         hold.pass().await;
     }
@@ -154,7 +156,7 @@ fn verb_of(method: &Method, route: &Route, query: &Query) -> Verb {
     }
 }
 
-#[allow(clippy::too_many_arguments)] // One call site; a struct for it would be `Call` again.
+#[expect(clippy::too_many_arguments, reason = "one call site; a struct for it would be `Call` again")]
 async fn resource(
     core: &Arc<Core>,
     view: View,

@@ -19,6 +19,12 @@ use serde::Serialize;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
+    // Boxed: it is the error of nearly every function here.
+    inner: Box<Inner>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Inner {
     code: u16,
     reason: Cow<'static, str>,
     message: String,
@@ -81,7 +87,8 @@ struct WireMeta<'a> {
 impl Status {
     /// A status of this HTTP code, reason and message.
     pub fn new(code: u16, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { code, reason: reason.into(), message: message.into(), details: None, next: None }
+        let inner = Inner { code, reason: reason.into(), message: message.into(), details: None, next: None };
+        Self { inner: Box::new(inner) }
     }
 
     /// 400 `BadRequest`.
@@ -111,7 +118,7 @@ impl Status {
                 qualified(group, plural)
             ),
         );
-        status.details = Some(Details { group: group.into(), kind: plural.into(), ..Details::default() });
+        status.inner.details = Some(Details { group: group.into(), kind: plural.into(), ..Details::default() });
         status
     }
 
@@ -129,7 +136,7 @@ impl Status {
     /// 500 `InternalError`.
     pub fn internal_error(message: &str) -> Self {
         let mut status = Self::new(500, "InternalError", format!("Internal error occurred: {message}"));
-        status.details =
+        status.inner.details =
             Some(Details { causes: vec![Cause { message: message.into(), ..Cause::default() }], ..Details::default() });
         status
     }
@@ -142,28 +149,28 @@ impl Status {
     /// Adds `retryAfterSeconds` to the details and a `Retry-After` header to the answer.
     #[must_use]
     pub fn with_retry_after(mut self, seconds: u32) -> Self {
-        self.details.get_or_insert_default().retry_after_seconds = seconds;
+        self.inner.details.get_or_insert_default().retry_after_seconds = seconds;
         self
     }
 
     /// The HTTP status code.
     pub fn code(&self) -> u16 {
-        self.code
+        self.inner.code
     }
 
     /// The machine-readable reason; empty when there is none.
     pub fn reason(&self) -> &str {
-        &self.reason
+        &self.inner.reason
     }
 
     /// The human-readable text.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.inner.message
     }
 
     /// The seconds after which the client may come back.
     pub fn retry_after(&self) -> Option<u32> {
-        self.details.as_ref().map(|d| d.retry_after_seconds).filter(|s| *s > 0)
+        self.inner.details.as_ref().map(|d| d.retry_after_seconds).filter(|s| *s > 0)
     }
 
     /// The body, newline included.
@@ -171,12 +178,12 @@ impl Status {
         let wire = Wire {
             kind: "Status",
             api_version: "v1",
-            metadata: WireMeta { next: self.next.as_deref() },
+            metadata: WireMeta { next: self.inner.next.as_deref() },
             status: "Failure",
-            message: &self.message,
-            reason: &self.reason,
-            details: self.details.as_ref(),
-            code: Some(self.code),
+            message: &self.inner.message,
+            reason: &self.inner.reason,
+            details: self.inner.details.as_ref(),
+            code: Some(self.inner.code),
         };
         render(&wire)
     }
@@ -202,7 +209,7 @@ impl Status {
             qualified(group, plural)
         );
         let mut status = Self::named(403, "Forbidden", group, plural, name, message);
-        status.details.get_or_insert_default().causes.push(Cause {
+        status.inner.details.get_or_insert_default().causes.push(Cause {
             reason: "NamespaceTerminating".into(),
             message: format!("namespace {namespace} is being terminated"),
             field: "metadata.namespace".into(),
@@ -215,7 +222,7 @@ impl Status {
         let text = if list.len() == 1 { list.concat() } else { format!("[{}]", list.join(", ")) };
         let message = format!("{} \"{name}\" is invalid: {text}", qualified(group, kind));
         let mut status = Self::named(422, "Invalid", group, kind, name, message);
-        status.details.get_or_insert_default().causes = errors
+        status.inner.details.get_or_insert_default().causes = errors
             .iter()
             .map(|e| Cause { reason: e.reason.into(), message: e.text.clone(), field: e.field.clone() })
             .collect();
@@ -224,26 +231,26 @@ impl Status {
 
     pub(crate) fn no_such_path() -> Self {
         let mut status = Self::new(404, "NotFound", "the server could not find the requested resource");
-        status.details = Some(Details::default());
+        status.inner.details = Some(Details::default());
         status
     }
 
     pub(crate) fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
         let mut status = Self::new(405, "MethodNotAllowed", message);
-        status.details = Some(Details::default());
+        status.inner.details = Some(Details::default());
         status
     }
 
     pub(crate) fn unprocessable() -> Self {
         let mut status = Self::new(422, "Invalid", "the server rejected our request due to an error in our request");
-        status.details = Some(Details::default());
+        status.inner.details = Some(Details::default());
         status
     }
 
     pub(crate) fn unsupported_media_type() -> Self {
         let mut status = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
-        status.details = Some(Details::default());
+        status.inner.details = Some(Details::default());
         status
     }
 
@@ -257,14 +264,14 @@ impl Status {
         let message =
             "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch";
         let mut status = Self::new(406, "NotAcceptable", message);
-        status.details = Some(Details::default());
+        status.inner.details = Some(Details::default());
         status
     }
 
     pub(crate) fn too_large_resource_version(wanted: u64, current: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {wanted}, current: {current}");
         let mut status = Self::new(504, "Timeout", message);
-        status.details = Some(Details {
+        status.inner.details = Some(Details {
             causes: vec![Cause {
                 reason: "ResourceVersionTooLarge".into(),
                 message: "Too large resource version".into(),
@@ -278,13 +285,13 @@ impl Status {
 
     /// The continue token that the answer offers for going on at the latest version.
     pub(crate) fn with_continue(mut self, token: String) -> Self {
-        self.next = Some(token);
+        self.inner.next = Some(token);
         self
     }
 
     fn named(code: u16, reason: &'static str, group: &str, kind: &str, name: &str, message: String) -> Self {
         let mut status = Self::new(code, reason, message);
-        status.details =
+        status.inner.details =
             Some(Details { name: name.into(), group: group.into(), kind: kind.into(), ..Details::default() });
         status
     }

@@ -194,7 +194,7 @@ impl Watching {
 
     /// Everything up to this revision has been sent.
     fn seen(&self) -> u64 {
-        self.call.view.visible(&self.call.core.log.lock()).max(self.after.min(self.bookmarked))
+        self.call.view.visible(&self.call.core.log.lock())
     }
 
     fn read(&mut self, most: u64, slow: bool) -> Found {

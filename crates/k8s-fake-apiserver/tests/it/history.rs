@@ -41,6 +41,8 @@ fn run(server: &FakeApiServer, step: &Step) {
     }
 }
 
+type Selected = fn(&Value) -> bool;
+
 /// Key to version and label.
 type State = BTreeMap<String, (String, String)>;
 
@@ -70,7 +72,7 @@ proptest! {
         block_on(async {
             let server = FakeApiServer::builder().start().await.unwrap();
             before.iter().for_each(|s| run(&server, s));
-            let selections: [(&str, fn(&Value) -> bool); 3] = [
+            let selections: [(&str, Selected); 3] = [
                 ("/api/v1/configmaps?", |_| true),
                 ("/api/v1/namespaces/n1/configmaps?", |o| o["metadata"]["namespace"] == "n1"),
                 ("/api/v1/configmaps?labelSelector=app%3Da1&", |o| o["metadata"]["labels"]["app"] == "a1"),

@@ -1,6 +1,7 @@
 //! Integration tests of the crate, one binary.
 
 mod auto_traits;
+mod delete;
 mod discovery;
 mod fault;
 mod forms;
@@ -10,6 +11,7 @@ mod journal;
 mod kubectl;
 mod list;
 mod loopback;
+mod patch;
 mod setup;
 mod support;
 mod time_travel;

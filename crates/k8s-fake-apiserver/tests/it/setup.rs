@@ -136,3 +136,14 @@ async fn it_starts_in_milliseconds() {
     // Generous for a busy machine: 50 ms each, unoptimised.
     assert!(started.elapsed() < Duration::from_millis(500), "{:?}", started.elapsed());
 }
+
+#[tokio::test(start_paused = true)]
+async fn requests_take_no_time_of_the_paused_clock() {
+    let server = server().await;
+    let client = server.client();
+    let started = tokio::time::Instant::now();
+    for _ in 0..20 {
+        assert_eq!(get(&client, "/api/v1/configmaps").await.0, 200);
+    }
+    assert_eq!(started.elapsed(), Duration::ZERO);
+}

@@ -227,3 +227,42 @@ async fn c52_a_watch_that_nobody_reads_is_closed() {
     }
     assert!(quick.shorts(20).await.iter().all(|l| l.starts_with("ADDED")));
 }
+
+/// Real threads and real time: nothing is lost or out of order between writers and watches that meet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_writers_and_many_watches_at_once() {
+    let server = FakeApiServer::builder().objects((0..4).map(|i| config_map(&format!("m{i}")))).start().await.unwrap();
+    let start = server.revision();
+    let mut watches = Vec::new();
+    for _ in 0..8 {
+        let server = server.clone();
+        watches.push(tokio::spawn(async move {
+            let mut lines = watch(&server, &format!("/api/v1/configmaps?watch=1&resourceVersion={start}")).await;
+            let mut seen = Vec::new();
+            while seen.len() < 200 {
+                let Next::Line(line) = lines.next().await else { break };
+                seen.push(line["object"]["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap());
+            }
+            seen
+        }));
+    }
+    let mut writers = Vec::new();
+    for writer in 0..4 {
+        let client = server.client();
+        writers.push(tokio::spawn(async move {
+            for turn in 0..50 {
+                let path = format!("/api/v1/namespaces/default/configmaps/m{}", turn % 4);
+                let data = json!({"data": {format!("w{writer}"): turn.to_string()}});
+                assert_eq!(merge_patch(&client, &path, &data).await.0, 200);
+            }
+        }));
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let expected: Vec<u64> = (start + 1..=start + 200).collect();
+    for watch in watches {
+        let seen = tokio::time::timeout(Duration::from_secs(30), watch).await.unwrap().unwrap();
+        assert_eq!(seen, expected);
+    }
+}
