@@ -8,6 +8,8 @@
 //! Without options it brings its own API server. With `--kubeconfig` or `--context` it looks at a real cluster, and
 //! only looks: nothing is written.
 
+#![allow(clippy::print_stdout, reason = "a command-line program")]
+
 mod burst;
 mod cluster;
 mod look_ups;

@@ -8,6 +8,8 @@
 //! With `--relist` ours reads everything again at the end and prints the peak of that too. `--library writer` is the
 //! other side: it patches `--updates` objects with the time of the write in an annotation.
 
+#![allow(clippy::print_stdout, reason = "a command-line program")]
+
 mod kube_peer;
 mod measure;
 mod ours;
