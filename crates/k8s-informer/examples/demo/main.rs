@@ -63,7 +63,7 @@ async fn main() -> Result<()> {
 
 /// The whole tour on the embedded API server.
 async fn embedded() -> Result<()> {
-    println!("k8s-informer: a tour on an API server of its own, in this process\n");
+    println!("k8s-informer: a tour on an API server of its own, in this process (it is being filled)\n");
     let begin = Instant::now();
     let cluster = cluster::start().await?;
     println!(

@@ -11,9 +11,13 @@ use crate::{Watched, table};
 /// How long a load may take.
 const DEADLINE: Duration = Duration::from_secs(300);
 
+/// How often a wait is explained where there is no terminal to draw on.
+const EACH: Duration = Duration::from_secs(5);
+
 /// Shows a line for each watcher until all are synced.
 pub(crate) async fn wait(watched: &[Watched]) -> Result<()> {
     let begin = Instant::now();
+    let mut told = begin;
     let on_terminal = std::io::stderr().is_terminal();
     let bars = MultiProgress::new();
     let style = ProgressStyle::with_template("   {spinner} {prefix:24} {pos:>8} objects  {msg}")?;
@@ -48,6 +52,12 @@ pub(crate) async fn wait(watched: &[Watched]) -> Result<()> {
             // The error says what is waited for and what went wrong last.
             if begin.elapsed() > DEADLINE {
                 w.watcher.wait_for_sync(Duration::ZERO).await?;
+            }
+            if !on_terminal && told.elapsed() > EACH {
+                told = Instant::now();
+                let status = w.watcher.status();
+                let trouble = status.last_watch_error.map(|e| format!("; {e}")).unwrap_or_default();
+                println!("   {:24} {:>8} objects  {}{trouble}", w.name, table::count(status.objects), status.phase);
             }
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
