@@ -13,10 +13,6 @@ use crate::status::Status;
 pub(crate) const FRESHNESS_WAIT: Duration = Duration::from_secs(3);
 
 pub(crate) async fn get(call: Call) -> Answer {
-    if call.form == Form::MetadataList {
-        let text = "you requested PartialObjectMetadataList, but the requested object is not a list";
-        return Err(Status::new(406, "NotAcceptable", format!("{text} ({})", call.kind.kind)));
-    }
     let wanted = parse_version(call.query.get("resourceVersion"))
         .map_err(|e| Status::bad_request(format!("invalid resource version: {e}")))?;
     wait_until_fresh(&call, wanted).await?;
@@ -25,6 +21,10 @@ pub(crate) async fn get(call: Call) -> Answer {
         log.table(call.table).and_then(|t| t.objects.get(&*call.key()).cloned())
     };
     let object = found.ok_or_else(|| call.not_found())?;
+    if call.form == Form::MetadataList {
+        let text = "you requested PartialObjectMetadataList, but the requested object is not a list";
+        return Err(Status::new(406, "NotAcceptable", format!("{text} ({})", call.kind.kind)));
+    }
     Ok(call.object(StatusCode::OK, &object))
 }
 

@@ -44,6 +44,22 @@ async fn metadata_alone() {
     assert_eq!((item.len(), item["kind"].as_str()), (3, Some("PartialObjectMetadata")));
 }
 
+/// As recorded from the real server.
+#[tokio::test(start_paused = true)]
+async fn the_wrong_form_of_metadata() {
+    let server = one_pod().await;
+    let (list, one) = (
+        "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+        "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+    );
+    let (code, status) = ask(&server, "/api/v1/pods", one).await;
+    assert_eq!((code, status["reason"].as_str()), (406, Some("NotAcceptable")));
+    assert_eq!(ask(&server, "/api/v1/namespaces/shop/pods/a", list).await.0, 406);
+    assert_eq!(ask(&server, "/api/v1/namespaces/shop/pods/b", list).await.0, 404);
+    // A watch of lists has nothing to say.
+    assert_eq!(ask(&server, "/api/v1/pods?watch=1", list).await, (200, Value::Null));
+}
+
 #[tokio::test(start_paused = true)]
 async fn tables_for_kubectl() {
     let server = one_pod().await;

@@ -1,6 +1,7 @@
 //! Integration tests of the crate, one binary.
 
 mod auto_traits;
+mod binary;
 mod delete;
 mod discovery;
 mod fault;
