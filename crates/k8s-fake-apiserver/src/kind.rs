@@ -150,6 +150,16 @@ impl ResourceKind {
         self.namespaced
     }
 
+    /// What the real server calls the kind, or the list of it, in texts that let its code show through.
+    pub(crate) fn go_type(&self, list: bool) -> String {
+        let list = if list { "List" } else { "" };
+        if !self.rules.built_in {
+            return format!("*unstructured.Unstructured{list}");
+        }
+        let package = self.group.split('.').next().filter(|p| !p.is_empty()).unwrap_or("core");
+        format!("*{package}.{}{list}", self.kind)
+    }
+
     pub(crate) fn is(&self, resource: &str) -> bool {
         self.resource == resource
     }

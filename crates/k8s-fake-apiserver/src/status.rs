@@ -218,7 +218,12 @@ impl Status {
     }
 
     pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
-        let list: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+        let mut list: Vec<String> = Vec::new();
+        for error in errors.iter().map(FieldError::to_string) {
+            if !list.contains(&error) {
+                list.push(error);
+            }
+        }
         let text = if list.len() == 1 { list.concat() } else { format!("[{}]", list.join(", ")) };
         let message = format!("{} \"{name}\" is invalid: {text}", qualified(group, kind));
         let mut status = Self::named(422, "Invalid", group, kind, name, message);

@@ -144,8 +144,8 @@ impl FaultRule {
     }
 
     /// Answers 200 with this body, whatever was asked.
-    pub fn body(self, content_type: &'static str, body: impl Into<Bytes>) -> FaultHandle {
-        let body = body.into();
+    pub fn body(self, content_type: &'static str, body: impl Into<Vec<u8>>) -> FaultHandle {
+        let body = body.into().into();
         self.act(Action::Body(content_type, body))
     }
 
@@ -196,10 +196,12 @@ impl FaultRule {
     }
 
     /// Sends this text, as it is, after [`after`](Self::after) lines, and goes on. A newline is added when missing.
-    pub fn line(self, line: impl Into<Bytes>) -> FaultHandle {
-        let line: Bytes = line.into();
-        let line = if line.ends_with(b"\n") { line } else { [&line[..], b"\n"].concat().into() };
-        self.act(Action::Step(Step::Line(line)))
+    pub fn line(self, line: impl Into<Vec<u8>>) -> FaultHandle {
+        let mut line: Vec<u8> = line.into();
+        if !line.ends_with(b"\n") {
+            line.push(b'\n');
+        }
+        self.act(Action::Step(Step::Line(line.into())))
     }
 
     /// Pauses for this long after [`after`](Self::after) lines.

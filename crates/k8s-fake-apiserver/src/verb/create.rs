@@ -63,7 +63,7 @@ pub(crate) fn new_object(
     }
     let created = core.clock.timestamp();
     let meta_map = metadata(&mut object);
-    for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
+    for name in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         meta_map.remove(name);
     }
     meta_map.insert("creationTimestamp".into(), created.into());

@@ -37,7 +37,7 @@ struct Page {
 pub(crate) async fn list(call: Call) -> Answer {
     if call.form == Form::Metadata {
         let text = "you requested PartialObjectMetadata, but the requested object is a list";
-        return Err(Status::new(406, "NotAcceptable", format!("{text} ({}List)", call.kind.kind)));
+        return Err(Status::new(406, "NotAcceptable", format!("{text} ({})", call.kind.go_type(true))));
     }
     let options = ListOptions::new(&call.query, false, true)?;
     let filter = Filter::new(&call.kind, call.namespace(), &options.labels, &options.fields)?;
@@ -149,7 +149,18 @@ impl Token {
 /// The body of a list. Small ones at once, big ones piece by piece.
 pub(crate) fn body(call: Call, metadata: &Value, items: Vec<Arc<Stored>>) -> ResponseBody {
     let mut head = Vec::with_capacity(1024);
-    write_list_head(&mut head, call.form, &call.kind, metadata);
+    let mut metadata = metadata.clone();
+    if call.form == Form::Full && !call.kind.rules.built_in && metadata.get("continue").is_none() {
+        // Lists without a type of their own have the member always.
+        metadata["continue"] = "".into();
+    }
+    write_list_head(&mut head, call.form, &call.kind, &metadata);
+    if items.is_empty() && matches!(call.form, Form::Metadata | Form::MetadataList) {
+        // The real server gathers them one by one, and what was never begun is null.
+        head.pop();
+        head.extend_from_slice(b"null}\n");
+        return ResponseBody::full(head);
+    }
     let size: usize = items.iter().map(|o| o.json.len()).sum();
     let mut pieces = Pieces { call, head, items: items.into_iter(), written: 0, done: false };
     if size < CHUNK && pieces.call.plan.is_empty() {

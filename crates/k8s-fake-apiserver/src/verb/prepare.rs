@@ -21,8 +21,9 @@ pub(crate) fn parse(kind: &ResourceKind, headers: &HeaderMap, body: &[u8]) -> Re
     })?;
     for (member, shown) in [("kind", "Kind"), ("apiVersion", "apiVersion")] {
         if !kind.rules.built_in && value.is_object() && value.get(member).is_none_or(|v| v == "") {
+            let text = String::from_utf8_lossy(body);
             return Err(Status::bad_request(format!(
-                "the object provided is unrecognized (must be of type {}): Object '{shown}' is missing in '{value}' ({value})",
+                "the object provided is unrecognized (must be of type {}): Object '{shown}' is missing in '{text}' ({text})",
                 kind.kind
             )));
         }
@@ -47,6 +48,11 @@ pub(crate) fn typed(kind: &ResourceKind, mut value: Value) -> Result<Value, Stat
     };
     let text = |v: Option<&Value>| v.and_then(Value::as_str).unwrap_or_default().to_owned();
     let (found, version) = (text(root.get("kind")), text(root.get("apiVersion")));
+    if !found.is_empty() && found != kind.kind && !kind.rules.built_in {
+        let error = FieldError::invalid("kind", &format!("{found:?}"), &format!("must be {}", kind.kind));
+        let name = root.get("metadata").and_then(|m| text(m.get("name")).into());
+        return Err(Status::invalid(&kind.group, &found, &name.unwrap_or_default(), &[error]));
+    }
     if !found.is_empty() && found != kind.kind {
         return Err(Status::bad_request(format!(
             "{found} in version {version:?} cannot be handled as a {}: converting ({}.{found}) to ({}.{}): unknown conversion",
@@ -54,6 +60,14 @@ pub(crate) fn typed(kind: &ResourceKind, mut value: Value) -> Result<Value, Stat
             version.rsplit('/').next().unwrap_or_default(),
             if kind.group.is_empty() { "core" } else { &kind.group },
             kind.kind
+        )));
+    }
+    if !version.is_empty() && version != kind.api_version() && kind.rules.built_in {
+        return Err(Status::bad_request(format!(
+            "{0} in version {1:?} cannot be handled as a {0}: no kind {0:?} is registered for version {version:?} in scheme \
+             \"pkg/runtime/scheme.go:111\"",
+            kind.kind,
+            version.rsplit('/').next().unwrap_or_default()
         )));
     }
     if !version.is_empty() && version != kind.api_version() {
@@ -68,33 +82,53 @@ pub(crate) fn typed(kind: &ResourceKind, mut value: Value) -> Result<Value, Stat
     if metadata.is_null() {
         *metadata = json!({});
     }
-    let Some(metadata) = metadata.as_object_mut() else { return Err(wrong_type(kind, "metadata")) };
+    let Some(metadata) = metadata.as_object_mut() else {
+        return Err(unreadable(kind, metadata, &format!("{}.metadata of type v1.ObjectMeta", kind.kind)));
+    };
     for name in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
         match metadata.get(name) {
             Some(Value::Null) => drop(metadata.remove(name)),
             Some(Value::String(_)) | None => {}
-            Some(_) => return Err(wrong_type(kind, &format!("metadata.{name}"))),
+            Some(other) => return Err(wrong_type(kind, other, name, "string")),
         }
     }
     for name in ["labels", "annotations"] {
         match metadata.get(name) {
-            Some(Value::Object(map)) if map.values().all(Value::is_string) => {}
+            Some(Value::Object(map)) => {
+                if let Some(wrong) = map.values().find(|v| !v.is_string()) {
+                    return Err(wrong_type(kind, wrong, name, "string"));
+                }
+            }
             Some(Value::Null) => drop(metadata.remove(name)),
             None => {}
-            Some(_) => return Err(wrong_type(kind, &format!("metadata.{name}"))),
+            Some(other) => return Err(wrong_type(kind, other, name, "map[string]string")),
         }
     }
     Ok(value)
 }
 
-fn wrong_type(kind: &ResourceKind, field: &str) -> Status {
+fn wrong_type(kind: &ResourceKind, found: &Value, field: &str, wanted: &str) -> Status {
+    let path = if kind.rules.built_in { "ObjectMeta.metadata" } else { "ObjectMeta" };
+    unreadable(kind, found, &format!("{path}.{field} of type {wanted}"))
+}
+
+fn unreadable(kind: &ResourceKind, found: &Value, wanted: &str) -> Status {
+    let (kind, version, found) = (&kind.kind, &kind.version, go_name(found));
     Status::bad_request(format!(
-        "{} in version {:?} cannot be handled as a {}: json: cannot unmarshal into Go struct field {}.{field}",
-        kind.kind,
-        kind.api_version(),
-        kind.kind,
-        kind.kind
+        "{kind} in version {version:?} cannot be handled as a {kind}: json: cannot unmarshal {found} into Go struct field {wanted}"
     ))
+}
+
+/// What the real server's JSON parser calls a value.
+pub(crate) fn go_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 pub(crate) fn metadata(object: &mut Value) -> &mut Map<String, Value> {
@@ -149,6 +183,7 @@ pub(crate) fn defaults(kind: &ResourceKind, object: &mut Value) {
             set(object, &["spec", "securityContext"], json!({}));
             set(object, &["status", "phase"], "Pending".into());
             set(object, &["status", "qosClass"], "BestEffort".into());
+            complete_conditions(object);
         }
         "v1/services" => {
             set(object, &["spec", "type"], "ClusterIP".into());
@@ -178,6 +213,18 @@ pub(crate) fn defaults_on_update(kind: &ResourceKind, object: &mut Value) {
     if kind.is("v1/secrets") {
         merge_string_data(object);
         set(object, &["type"], "Opaque".into());
+    }
+    if kind.is("v1/pods") {
+        complete_conditions(object);
+    }
+}
+
+/// A Pod's conditions have their times always, null if need be.
+fn complete_conditions(pod: &mut Value) {
+    let Some(conditions) = pod.pointer_mut("/status/conditions").and_then(Value::as_array_mut) else { return };
+    for condition in conditions.iter_mut().filter_map(Value::as_object_mut) {
+        condition.entry("lastProbeTime").or_insert(Value::Null);
+        condition.entry("lastTransitionTime").or_insert(Value::Null);
     }
 }
 
@@ -234,6 +281,7 @@ pub(crate) fn check_finalizers(kind: &ResourceKind, old: &Value, new: &Value) ->
         "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
         added.join(", ")
     );
+    // The real server checks this twice, once for all kinds and once for each, and says so.
     let error = FieldError::forbidden("metadata.finalizers", &text);
-    Err(Status::invalid(&kind.group, &kind.kind, meta(new, "name"), &[error]))
+    Err(Status::invalid(&kind.group, &kind.kind, meta(new, "name"), &[error.clone(), error]))
 }
