@@ -11,6 +11,7 @@ use crate::path::Path;
 use crate::prune::Prune;
 use crate::symbols::Interner;
 
+mod repeats;
 mod sink;
 mod visitor;
 

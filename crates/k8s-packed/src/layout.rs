@@ -12,7 +12,8 @@
 //! | `06` | string, varint length and bytes |
 //! | `07` `08` | array, map: varint length of the contents in bytes, contents |
 //! | `09` | symbol, varint number |
-//! | `0a`–`1f` | integers 0 to 21 |
+//! | `0a` | the string at another place of the same object: two bytes little endian, counted from the object's first |
+//! | `0b`–`1f` | integers 0 to 20 |
 //! | `20`–`4f` | strings of 0 to 47 bytes |
 //! | `50`–`67` | arrays with contents of 0 to 23 bytes |
 //! | `68`–`7f` | maps with contents of 0 to 23 bytes |
@@ -38,7 +39,8 @@ const STRING: u8 = 0x06;
 const ARRAY: u8 = 0x07;
 const MAP: u8 = 0x08;
 const SYMBOL: u8 = 0x09;
-const SMALL_INT: u8 = 0x0a;
+const REPEAT: u8 = 0x0a;
+const SMALL_INT: u8 = 0x0b;
 const SHORT_STRING: u8 = 0x20;
 const SHORT_ARRAY: u8 = 0x50;
 const SHORT_MAP: u8 = 0x68;
@@ -60,7 +62,10 @@ pub(crate) const MAX_KEYS: u32 = ONE_BYTE_KEYS + 63 * 256;
 /// Bytes that a reference to a symbol takes while there are few of them; a shorter value is never worth one.
 pub(crate) const SYMBOL_BYTES: usize = 2;
 
-/// What stands at a place in the bytes, before symbols are resolved.
+/// Bytes that a reference to a string of the same object takes.
+pub(crate) const REPEAT_BYTES: usize = 3;
+
+/// What stands at a place in the bytes, before references are resolved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Token<'a> {
     Null,
@@ -72,6 +77,8 @@ pub(crate) enum Token<'a> {
     Array(&'a [u8]),
     Map(&'a [u8]),
     Symbol(u32),
+    /// Where in the object's bytes the string stands.
+    Repeat(u16),
 }
 
 /// A map's key, before symbols are resolved.
@@ -151,6 +158,10 @@ pub(crate) fn read_value(bytes: &[u8]) -> (Token<'_>, &[u8]) {
             let (n, rest) = read_varint(rest);
             (Token::Symbol(n as u32), rest)
         }
+        REPEAT => match rest.split_first_chunk() {
+            Some((at, rest)) => (Token::Repeat(u16::from_le_bytes(*at)), rest),
+            None => (Token::Null, &[]),
+        },
     }
 }
 
@@ -247,6 +258,18 @@ pub(crate) fn write_symbol(out: &mut Vec<u8>, id: u32) {
     }
 }
 
+pub(crate) fn write_repeat(out: &mut Vec<u8>, at: u16) {
+    let [low, high] = at.to_le_bytes();
+    out.extend_from_slice(&[REPEAT, low, high]);
+}
+
+/// Lets the reference to a string that begins at `place` point elsewhere.
+pub(crate) fn move_repeat(out: &mut [u8], place: usize, at: u16) {
+    if let Some(bytes) = out.get_mut(place + 1..place + REPEAT_BYTES) {
+        bytes.copy_from_slice(&at.to_le_bytes());
+    }
+}
+
 pub(crate) fn write_key_symbol(out: &mut Vec<u8>, id: u32) {
     if id < ONE_BYTE_KEYS {
         out.push(id as u8);
@@ -262,23 +285,24 @@ pub(crate) fn write_key_inline(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// Turns everything from `start` on into the contents of an array.
-pub(crate) fn close_array(out: &mut Vec<u8>, start: usize) {
-    close(out, start, SHORT_ARRAY, ARRAY);
+/// Turns everything from `start` on into the contents of an array; gives by how many bytes that moved them.
+pub(crate) fn close_array(out: &mut Vec<u8>, start: usize) -> usize {
+    close(out, start, SHORT_ARRAY, ARRAY)
 }
 
-/// Turns everything from `start` on into the contents of a map.
-pub(crate) fn close_map(out: &mut Vec<u8>, start: usize) {
-    close(out, start, SHORT_MAP, MAP);
+/// Turns everything from `start` on into the contents of a map; gives by how many bytes that moved them.
+pub(crate) fn close_map(out: &mut Vec<u8>, start: usize) -> usize {
+    close(out, start, SHORT_MAP, MAP)
 }
 
 /// The length is known only now, and most containers are small: moving the contents by a byte or two is
 /// cheaper than a first pass that measures.
-fn close(out: &mut Vec<u8>, start: usize, short: u8, long: u8) {
+fn close(out: &mut Vec<u8>, start: usize, short: u8, long: u8) -> usize {
     let len = out.len() - start;
     write_head(out, short, SHORT_CONTENTS, long, len);
     let head = out.len() - start - len;
     out[start..].rotate_right(head);
+    head
 }
 
 fn write_head(out: &mut Vec<u8>, short: u8, shorts: usize, long: u8, len: usize) {
@@ -317,7 +341,7 @@ mod tests {
     fn scalars_come_back() {
         check(write_null, Token::Null, 1);
         check(|o| write_bool(o, true), Token::Bool(true), 1);
-        for (value, len) in [(0, 1), (21, 1), (22, 2), (-1, 2), (63, 2), (64, 3)] {
+        for (value, len) in [(0, 1), (20, 1), (21, 2), (-1, 2), (63, 2), (64, 3)] {
             check(|o| write_int(o, value), Token::Int(value), len);
         }
         for value in [i64::MIN, i64::MAX] {
@@ -341,6 +365,16 @@ mod tests {
     }
 
     #[test]
+    fn references_to_a_string_come_back_and_can_be_moved() {
+        check(|o| write_repeat(o, 0x1234), Token::Repeat(0x1234), REPEAT_BYTES);
+        let moved = |o: &mut Vec<u8>| {
+            write_repeat(o, 7);
+            move_repeat(o, 0, u16::MAX);
+        };
+        check(moved, Token::Repeat(u16::MAX), REPEAT_BYTES);
+    }
+
+    #[test]
     fn keys_come_back_at_each_width() {
         for (id, len) in [(0, 1), (191, 1), (192, 2), (MAX_KEYS - 1, 2)] {
             let mut out = vec![];
@@ -358,7 +392,8 @@ mod tests {
         for len in [0, 23, 24, 300] {
             let mut out = vec![0x02];
             out.extend(std::iter::repeat_n(NULL, len));
-            close_array(&mut out, 1);
+            let head = close_array(&mut out, 1);
+            assert_eq!(out.len(), 1 + head + len);
             let (token, rest) = read_value(&out[1..]);
             assert_eq!(token, Token::Array(&vec![NULL; len]));
             assert!(rest.is_empty());

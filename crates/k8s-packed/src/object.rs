@@ -159,7 +159,7 @@ impl Object {
     pub fn metadata(&self) -> MapRef<'_> {
         let (start, end) = self.header().metadata;
         let contents = self.bytes().get(start as usize..end as usize).unwrap_or(&[]);
-        MapRef::new(self.symbols(), contents)
+        MapRef::new(self, contents)
     }
 
     /// The first value that the path selects, in document order. Allocates nothing.
@@ -218,7 +218,7 @@ impl Object {
 
     /// Whether two objects are equal apart from `metadata.resourceVersion`.
     ///
-    /// Costs a walk over both at most; objects of one encoder with equal bytes are compared as bytes.
+    /// Costs a walk over both at most; what both share is not walked over.
     pub fn same_content(&self, other: &Self) -> bool {
         if self.ptr_eq(other) {
             return true;
@@ -233,6 +233,12 @@ impl Object {
     /// Whether both are the same allocation.
     pub fn ptr_eq(&self, other: &Self) -> bool {
         self.0.ptr() == other.0.ptr()
+    }
+
+    /// Whether both have the same bytes over the same table: then they are equal, but not only then.
+    fn shares_bytes(&self, other: &Self) -> bool {
+        let table = |o: &Self| o.symbols().map(std::ptr::from_ref);
+        table(self) == table(other) && self.bytes() == other.bytes()
     }
 
     #[inline]
@@ -250,14 +256,32 @@ impl Object {
         self.header().symbols.as_deref()
     }
 
+    /// The text of a key in the table.
+    #[inline]
+    pub(crate) fn key(&self, id: u32) -> &str {
+        self.symbols().map_or("", |s| s.key(id))
+    }
+
+    /// The bytes of a value in the table.
+    #[inline]
+    pub(crate) fn value(&self, id: u32) -> &[u8] {
+        self.symbols().map_or(&[], |s| s.value(id))
+    }
+
+    /// The bytes from a place on; none when it is beyond the end.
+    #[inline]
+    pub(crate) fn bytes_from(&self, at: usize) -> &[u8] {
+        self.bytes().get(at..).unwrap_or(&[])
+    }
+
     pub(crate) fn root_value(&self) -> ValueRef<'_> {
-        ValueRef::read(self.symbols(), self.bytes()).0
+        ValueRef::read(Some(self), self.bytes()).0
     }
 
     #[inline]
     fn text_at(&self, at: At) -> Option<&str> {
-        let bytes = self.bytes().get(at.0 as usize..)?;
-        ValueRef::read(self.symbols(), bytes).0.as_str()
+        // Nowhere is beyond the end, where nothing is no text.
+        ValueRef::read(Some(self), self.bytes_from(at.0 as usize)).0.as_str()
     }
 }
 
@@ -330,7 +354,7 @@ impl Header {
 
 impl PartialEq for Object {
     fn eq(&self, other: &Self) -> bool {
-        self.ptr_eq(other) || self.root() == other.root()
+        self.ptr_eq(other) || self.shares_bytes(other) || self.root() == other.root()
     }
 }
 

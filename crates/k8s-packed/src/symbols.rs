@@ -3,7 +3,7 @@
 //! [`Symbols`] is what readers see: append-only, read without a lock, held by every object that uses it.
 //! [`Interner`] is the writer's side: it finds a number by content and decides what deserves one.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -111,6 +111,16 @@ pub(crate) struct Interner {
     pending_bytes: Vec<u8>,
 }
 
+/// What the table has for a value.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Found {
+    Symbol(u32),
+    /// Nothing yet; the value's hash.
+    Candidate(u64),
+    /// Too short or too long to be shared.
+    Unfit,
+}
+
 /// Something that had no number when the present object used it.
 struct Candidate {
     hash: u64,
@@ -135,6 +145,14 @@ impl Default for Interner {
     }
 }
 
+/// Without what `Hash` adds to tell sequences apart: there is one only.
+#[inline]
+fn hash_of(hasher: &RandomState, bytes: &[u8]) -> u64 {
+    let mut state = hasher.build_hasher();
+    state.write(bytes);
+    state.finish()
+}
+
 impl Interner {
     pub(crate) fn symbols(&self) -> &Arc<Symbols> {
         &self.symbols
@@ -146,7 +164,7 @@ impl Interner {
         if text.len() > MAX_KEY_BYTES {
             return None;
         }
-        let hash = self.hasher.hash_one(text);
+        let hash = hash_of(&self.hasher, text.as_bytes());
         let symbols = &self.symbols;
         let found = self.key_ids.find(hash, |&id| symbols.key(id) == text).copied();
         if found.is_none() && (self.symbols.keys.len() as u32) < MAX_KEYS {
@@ -157,17 +175,20 @@ impl Interner {
 
     /// The number of an encoded value, if it has one; else the value becomes a candidate.
     #[inline]
-    pub(crate) fn value(&mut self, bytes: &[u8]) -> Option<u32> {
+    pub(crate) fn value(&mut self, bytes: &[u8]) -> Found {
         if !(MIN_VALUE_BYTES..=MAX_VALUE_BYTES).contains(&bytes.len()) {
-            return None;
+            return Found::Unfit;
         }
-        let hash = self.hasher.hash_one(bytes);
+        let hash = hash_of(&self.hasher, bytes);
         let symbols = &self.symbols;
         let found = self.value_ids.find(hash, |&id| symbols.value(id) == bytes).copied();
-        if found.is_none() {
-            self.candidate(hash, bytes, false);
+        match found {
+            Some(id) => Found::Symbol(id),
+            None => {
+                self.candidate(hash, bytes, false);
+                Found::Candidate(hash)
+            }
         }
-        found
     }
 
     fn candidate(&mut self, hash: u64, bytes: &[u8], is_key: bool) {
@@ -199,7 +220,7 @@ impl Interner {
     /// `identity` tells objects apart: a value that only ever comes back with the same object (its own
     /// address, its own hash) is never given a number, however often that object changes.
     pub(crate) fn settle(&mut self, identity: &[u8]) {
-        let tag = self.hasher.hash_one(identity) as u32;
+        let tag = hash_of(&self.hasher, identity) as u32;
         let pending = std::mem::take(&mut self.pending);
         let bytes = std::mem::take(&mut self.pending_bytes);
         for c in &pending {
@@ -227,13 +248,13 @@ impl Interner {
                 return;
             }
             let id = symbols.keys.push(text.into());
-            self.key_ids.insert_unique(hash, id, |&id| hasher.hash_one(symbols.key(id)));
+            self.key_ids.insert_unique(hash, id, |&id| hash_of(hasher, symbols.key(id).as_bytes()));
         } else {
             if self.value_ids.find(hash, |&id| symbols.value(id) == content).is_some() {
                 return;
             }
             let id = symbols.values.push(content.into());
-            self.value_ids.insert_unique(hash, id, |&id| hasher.hash_one(symbols.value(id)));
+            self.value_ids.insert_unique(hash, id, |&id| hash_of(hasher, symbols.value(id)));
         }
         // An allocation is rounded up to 16 bytes and has a header of 8.
         self.content += (content.len() + 8).next_multiple_of(16);
@@ -295,14 +316,14 @@ mod tests {
         let mut interner = Interner::default();
         let value = b"\x2dregistry.test";
         for _ in 0..1000 {
-            assert_eq!(interner.value(value), None);
+            assert!(matches!(interner.value(value), Found::Candidate(_)));
             interner.settle(b"the same object");
         }
         for object in 0..20 {
             let _ = interner.value(value);
             interner.settle(format!("object {object}").as_bytes());
         }
-        let id = interner.value(value).expect("twenty objects brought it");
+        let Found::Symbol(id) = interner.value(value) else { panic!("twenty objects brought it") };
         assert_eq!(interner.symbols().value(id), value);
     }
 }

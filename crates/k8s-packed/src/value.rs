@@ -6,7 +6,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 
 use crate::layout::{self, KeyToken, Token};
-use crate::symbols::Symbols;
+use crate::object::Object;
 
 /// A value inside an [`Object`](crate::Object), borrowed from it.
 ///
@@ -39,31 +39,34 @@ pub enum Number {
     Float(f64),
 }
 
+/// The object that a view is of: what its references refer to. None for the empty map of no object.
+type Home<'a> = Option<&'a Object>;
+
 /// The members of a map, in the order in which the server sent them.
 #[derive(Clone, Copy)]
 pub struct MapRef<'a> {
-    symbols: Option<&'a Symbols>,
+    home: Home<'a>,
     contents: &'a [u8],
 }
 
 /// The items of an array.
 #[derive(Clone, Copy)]
 pub struct ArrayRef<'a> {
-    symbols: Option<&'a Symbols>,
+    home: Home<'a>,
     contents: &'a [u8],
 }
 
 /// Iterator over the items of an array; see [`ArrayRef::iter`].
 #[derive(Clone)]
 pub struct Items<'a> {
-    symbols: Option<&'a Symbols>,
+    home: Home<'a>,
     rest: &'a [u8],
 }
 
 /// Iterator over the members of a map; see [`MapRef::iter`].
 #[derive(Clone)]
 pub struct Members<'a> {
-    symbols: Option<&'a Symbols>,
+    home: Home<'a>,
     rest: &'a [u8],
 }
 
@@ -78,20 +81,22 @@ fn text(bytes: &[u8]) -> &str {
 impl<'a> ValueRef<'a> {
     /// Reads one value and gives it with the bytes behind it.
     #[inline]
-    pub(crate) fn read(symbols: Option<&'a Symbols>, bytes: &'a [u8]) -> (Self, &'a [u8]) {
+    pub(crate) fn read(home: Home<'a>, bytes: &'a [u8]) -> (Self, &'a [u8]) {
         let (mut token, rest) = layout::read_value(bytes);
-        if let Token::Symbol(id) = token {
-            token = layout::read_value(symbols.map_or(&[], |s| s.value(id))).0;
+        match token {
+            Token::Symbol(id) => token = layout::read_value(home.map_or(&[], |o| o.value(id))).0,
+            Token::Repeat(at) => token = layout::read_value(home.map_or(&[], |o| o.bytes_from(at.into()))).0,
+            _ => {}
         }
         let value = match token {
-            Token::Null | Token::Symbol(_) => Self::Null,
+            Token::Null | Token::Symbol(_) | Token::Repeat(_) => Self::Null,
             Token::Bool(b) => Self::Bool(b),
             Token::Int(n) => Self::Number(Number::Int(n)),
             Token::Uint(n) => Self::Number(Number::Uint(n)),
             Token::Float(n) => Self::Number(Number::Float(n)),
             Token::String(s) => Self::String(text(s)),
-            Token::Array(contents) => Self::Array(ArrayRef { symbols, contents }),
-            Token::Map(contents) => Self::Map(MapRef { symbols, contents }),
+            Token::Array(contents) => Self::Array(ArrayRef { home, contents }),
+            Token::Map(contents) => Self::Map(MapRef { home, contents }),
         };
         (value, rest)
     }
@@ -236,10 +241,10 @@ impl fmt::Display for Number {
 // === impl MapRef ===
 
 impl<'a> MapRef<'a> {
-    pub(crate) const EMPTY: Self = Self { symbols: None, contents: &[] };
+    pub(crate) const EMPTY: Self = Self { home: None, contents: &[] };
 
-    pub(crate) fn new(symbols: Option<&'a Symbols>, contents: &'a [u8]) -> Self {
-        Self { symbols, contents }
+    pub(crate) fn new(object: &'a Object, contents: &'a [u8]) -> Self {
+        Self { home: Some(object), contents }
     }
 
     /// The value of a member. Steps over the members before it without reading them.
@@ -248,11 +253,11 @@ impl<'a> MapRef<'a> {
         while !rest.is_empty() {
             let (found, after) = layout::read_key(rest);
             let found = match found {
-                KeyToken::Symbol(id) => self.symbols.map_or("", |s| s.key(id)).as_bytes(),
+                KeyToken::Symbol(id) => self.home.map_or("", |o| o.key(id)).as_bytes(),
                 KeyToken::Inline(text) => text,
             };
             if found == key.as_bytes() {
-                return Some(ValueRef::read(self.symbols, after).0);
+                return Some(ValueRef::read(self.home, after).0);
             }
             rest = layout::read_value(after).1;
         }
@@ -261,7 +266,7 @@ impl<'a> MapRef<'a> {
 
     /// The members in order.
     pub fn iter(&self) -> Members<'a> {
-        Members { symbols: self.symbols, rest: self.contents }
+        Members { home: self.home, rest: self.contents }
     }
 
     /// How many members there are. Steps over them.
@@ -291,7 +296,8 @@ impl PartialEq for MapRef<'_> {
 /// Servers send members in one order, so the two are walked side by side; only from the first difference on
 /// each member is looked up, in an index made for that.
 pub(crate) fn same_members(a: MapRef<'_>, b: MapRef<'_>, except: Option<&str>) -> bool {
-    if except.is_none() && a.shares_bytes(b) {
+    // The same bytes, mostly of a shared value. Equal bytes elsewhere may refer to different strings.
+    if except.is_none() && std::ptr::eq(a.contents, b.contents) {
         return true;
     }
     let counts = |&(k, _): &(&str, ValueRef<'_>)| Some(k) != except;
@@ -312,14 +318,6 @@ pub(crate) fn same_members(a: MapRef<'_>, b: MapRef<'_>, except: Option<&str>) -
             }
             _ => return false,
         }
-    }
-}
-
-impl MapRef<'_> {
-    /// Equal bytes over one table are equal values; the reverse does not hold.
-    fn shares_bytes(&self, other: MapRef<'_>) -> bool {
-        let table = |m: &MapRef<'_>| m.symbols.map(std::ptr::from_ref);
-        table(self) == table(&other) && self.contents == other.contents
     }
 }
 
@@ -358,10 +356,10 @@ impl<'a> Iterator for Members<'a> {
         }
         let (key, after) = layout::read_key(self.rest);
         let key = match key {
-            KeyToken::Symbol(id) => self.symbols.map_or("", |s| s.key(id)),
+            KeyToken::Symbol(id) => self.home.map_or("", |o| o.key(id)),
             KeyToken::Inline(bytes) => text(bytes),
         };
-        let (value, rest) = ValueRef::read(self.symbols, after);
+        let (value, rest) = ValueRef::read(self.home, after);
         self.rest = rest;
         Some((key, value))
     }
@@ -385,12 +383,12 @@ impl<'a> ArrayRef<'a> {
             }
             rest = layout::read_value(rest).1;
         }
-        (!rest.is_empty()).then(|| ValueRef::read(self.symbols, rest).0)
+        (!rest.is_empty()).then(|| ValueRef::read(self.home, rest).0)
     }
 
     /// The items in order.
     pub fn iter(&self) -> Items<'a> {
-        Items { symbols: self.symbols, rest: self.contents }
+        Items { home: self.home, rest: self.contents }
     }
 
     /// How many items there are. Steps over them.
@@ -411,7 +409,7 @@ impl<'a> ArrayRef<'a> {
 
 impl PartialEq for ArrayRef<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.iter().eq(other.iter())
+        std::ptr::eq(self.contents, other.contents) || self.iter().eq(other.iter())
     }
 }
 
@@ -448,7 +446,7 @@ impl<'a> Iterator for Items<'a> {
         if self.rest.is_empty() {
             return None;
         }
-        let (value, rest) = ValueRef::read(self.symbols, self.rest);
+        let (value, rest) = ValueRef::read(self.home, self.rest);
         self.rest = rest;
         Some(value)
     }

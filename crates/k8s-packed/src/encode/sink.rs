@@ -6,8 +6,10 @@ use foldhash::fast::FixedState;
 
 use crate::layout;
 use crate::object::Object;
-use crate::symbols::Interner;
+use crate::symbols::{Found, Interner};
 use crate::value::{Number, ValueRef};
+
+use super::repeats::Repeats;
 
 pub(super) struct Sink<'e> {
     out: &'e mut Vec<u8>,
@@ -15,6 +17,7 @@ pub(super) struct Sink<'e> {
     /// A mark for each key of the maps that are open, to notice duplicates.
     marks: Vec<u64>,
     has_duplicates: bool,
+    repeats: Repeats,
 }
 
 /// A container that is being written.
@@ -32,7 +35,7 @@ const FEW: usize = 48;
 
 impl<'e> Sink<'e> {
     pub(super) fn new(out: &'e mut Vec<u8>, interner: Option<&'e mut Interner>) -> Self {
-        Self { out, interner, marks: vec![], has_duplicates: false }
+        Self { out, interner, marks: vec![], has_duplicates: false, repeats: Repeats::default() }
     }
 
     /// Whether more was written than an object can hold.
@@ -59,13 +62,18 @@ impl<'e> Sink<'e> {
     pub(super) fn float(&mut self, value: f64) {
         let start = self.out.len();
         layout::write_float(self.out, value);
-        self.share(start);
+        let found = self.look_up(start);
+        self.replace(start, &found);
     }
 
     pub(super) fn string(&mut self, text: &str) {
         let start = self.out.len();
         layout::write_string(self.out, text.as_bytes());
-        self.share(start);
+        let found = self.look_up(start);
+        if let Found::Candidate(hash) = found {
+            self.repeats.string(self.out, start, hash);
+        }
+        self.replace(start, &found);
     }
 
     pub(super) fn open(&self) -> Open {
@@ -97,35 +105,44 @@ impl<'e> Sink<'e> {
     }
 
     pub(super) fn close_array(&mut self, open: Open) {
-        layout::close_array(self.out, open.start);
-        self.share_container(&open);
+        let moved = layout::close_array(self.out, open.start);
+        self.close(&open, moved, true);
     }
 
     /// Ends a map; one that is not to be shared stays in the object's own bytes.
     pub(super) fn close_map(&mut self, open: Open, share: bool) {
         self.marks.truncate(open.first_mark);
-        layout::close_map(self.out, open.start);
-        if share {
-            self.share_container(&open);
+        let moved = layout::close_map(self.out, open.start);
+        self.close(&open, moved, share);
+    }
+
+    /// Ends a container whose contents have been moved by the bytes of its head.
+    fn close(&mut self, open: &Open, moved: usize, share: bool) {
+        self.repeats.moved(self.out, open.start, moved);
+        // What refers to a string of this object means something in this object only.
+        if !share || self.repeats.any_from(open.start) {
+            return;
+        }
+        let found = self.look_up(open.start);
+        if self.replace(open.start, &found) {
+            self.repeats.forget(open.start);
+            // What is inside needs no symbols of its own then. Should it get some all the same, because it
+            // comes without this container too, the container has other bytes from then on, and is learned
+            // anew.
+            if let Some(interner) = &mut self.interner {
+                interner.forget_candidates(open.candidates);
+            }
         }
     }
 
-    /// Replaces a container that was just written by a symbol, if it has one.
-    ///
-    /// What is inside needs no symbols of its own then. Should it get some all the same, because it comes
-    /// without this container too, the container's bytes are others from then on, and it is learned anew.
-    fn share_container(&mut self, open: &Open) {
-        if self.share(open.start)
-            && let Some(interner) = &mut self.interner
-        {
-            interner.forget_candidates(open.candidates);
-        }
+    /// What the table has for the value that was just written.
+    fn look_up(&mut self, start: usize) -> Found {
+        self.interner.as_mut().map_or(Found::Unfit, |i| i.value(&self.out[start..]))
     }
 
-    /// Replaces the value that was just written by a symbol, if it has one; tells whether it has.
-    fn share(&mut self, start: usize) -> bool {
-        let Some(interner) = &mut self.interner else { return false };
-        let Some(id) = interner.value(&self.out[start..]) else { return false };
+    /// Writes a symbol in place of the value that was just written, if it has one; tells whether it has.
+    fn replace(&mut self, start: usize, found: &Found) -> bool {
+        let Found::Symbol(id) = *found else { return false };
         self.out.truncate(start);
         layout::write_symbol(self.out, id);
         true
@@ -140,6 +157,7 @@ impl<'e> Sink<'e> {
         }
         // No API server sends duplicates; who does pays for a second pass over what was written.
         self.out.clear();
+        self.repeats = Repeats::default();
         self.unique(object.root_value(), false);
         Object::from_bytes(symbols, self.out)
     }

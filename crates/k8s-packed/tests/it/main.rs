@@ -11,6 +11,7 @@ mod kubernetes;
 mod limits;
 mod lookup;
 mod pod;
+mod repeats;
 mod roundtrip;
 mod seeds;
 mod sharing;
