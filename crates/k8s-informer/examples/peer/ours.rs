@@ -27,8 +27,9 @@ impl Cache for Store {
         ObjectKey::new(Some(namespace), name)
     }
 
+    /// Each look-up in the state of its moment.
     fn get(&self, namespace: &str, name: &str) -> bool {
-        self.0.by_name(Some(namespace), name).is_some()
+        self.0.snapshot().by_name(Some(namespace), name).is_some()
     }
 
     fn get_by_key(&self, key: &ObjectKey) -> bool {
