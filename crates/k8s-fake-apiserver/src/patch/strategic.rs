@@ -77,11 +77,13 @@ fn merge_member(target: &mut Map<String, Value>, name: &str, value: &Value) -> R
     match (target.get_mut(name), value) {
         (Some(Value::Object(old)), Value::Object(new)) => merge_map(old, new),
         (Some(Value::Array(old)), Value::Array(new)) if SETS.contains(&name) => {
+            let before = old.clone();
             for item in new.iter().filter(|item| !item.is_object()) {
                 if !old.contains(item) {
                     old.push(item.clone());
                 }
             }
+            *old = in_order(std::mem::take(old), &before, new, |a, b| a == b);
             Ok(())
         }
         (Some(Value::Array(old)), Value::Array(new)) if merge_key(name, old, new).is_some() => {
@@ -121,6 +123,7 @@ fn merge_list(old: &mut Vec<Value>, new: &[Value], key: &str) -> Result<(), Stri
         *old = new.iter().filter(|item| !is_directive(item)).cloned().collect();
         return Ok(());
     }
+    let before = old.clone();
     for item in new {
         let Some(id) = item.get(key) else {
             return Err(format!("map: {item} does not contain declared merge key: {key}"));
@@ -137,7 +140,30 @@ fn merge_list(old: &mut Vec<Value>, new: &[Value], key: &str) -> Result<(), Stri
             }
         }
     }
+    *old = in_order(std::mem::take(old), &before, new, |a, b| a.get(key) == b.get(key));
     Ok(())
+}
+
+/// Items of the patch in the order of the patch; the others stay before those that they were before.
+fn in_order(
+    merged: Vec<Value>,
+    before: &[Value],
+    patch: &[Value],
+    same: impl Fn(&Value, &Value) -> bool,
+) -> Vec<Value> {
+    let place = |list: &[Value], item: &Value| list.iter().position(|other| same(other, item));
+    let (mut named, others): (Vec<_>, Vec<_>) = merged.into_iter().partition(|item| place(patch, item).is_some());
+    named.sort_by_key(|item| place(patch, item));
+    let (mut named, mut others) = (named.into_iter().peekable(), others.into_iter().peekable());
+    std::iter::from_fn(|| match (named.peek(), others.peek()) {
+        (Some(patched), Some(other)) => match (place(before, other), place(before, patched)) {
+            (Some(a), Some(b)) if a < b => others.next(),
+            _ => named.next(),
+        },
+        (Some(_), None) => named.next(),
+        _ => others.next(),
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -156,8 +182,8 @@ mod tests {
         check(
             json!({"containers": [{"name": "a", "image": "1", "ports": [{"containerPort": 80}]}, {"name": "b"}]}),
             json!({"containers": [{"name": "a", "image": "2", "ports": [{"containerPort": 81}]}, {"name": "c"}]}),
-            json!({"containers": [{"name": "a", "image": "2", "ports": [{"containerPort": 80}, {"containerPort": 81}]},
-                {"name": "b"}, {"name": "c"}]}),
+            json!({"containers": [{"name": "a", "image": "2", "ports": [{"containerPort": 81}, {"containerPort": 80}]},
+                {"name": "c"}, {"name": "b"}]}),
         );
         check(
             json!({"env": [{"name": "a"}, {"name": "b"}]}),
@@ -170,7 +196,12 @@ mod tests {
             json!({"env": [{"name": "z"}]}),
         );
         check(json!({"args": ["a"]}), json!({"args": ["b"]}), json!({"args": ["b"]}));
-        check(json!({"finalizers": ["a"]}), json!({"finalizers": ["b", "a"]}), json!({"finalizers": ["a", "b"]}));
+        check(json!({"finalizers": ["a"]}), json!({"finalizers": ["b", "a"]}), json!({"finalizers": ["b", "a"]}));
+        check(
+            json!({"finalizers": ["a", "b"]}),
+            json!({"finalizers": ["c", "b"]}),
+            json!({"finalizers": ["c", "a", "b"]}),
+        );
         check(
             json!({"finalizers": ["a", "b"]}),
             json!({"$deleteFromPrimitiveList/finalizers": ["a"], "$setElementOrder/finalizers": ["b"]}),

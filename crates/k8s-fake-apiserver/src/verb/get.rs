@@ -14,7 +14,8 @@ pub(crate) const FRESHNESS_WAIT: Duration = Duration::from_secs(3);
 
 pub(crate) async fn get(call: Call) -> Answer {
     let wanted = parse_version(call.query.get("resourceVersion"))
-        .map_err(|e| Status::bad_request(format!("invalid resource version: {e}")))?;
+        // Not even a refusal: the real server takes it for a failure of its own.
+        .map_err(|e| Status::new(500, "", e))?;
     wait_until_fresh(&call, wanted).await?;
     let found = {
         let log = call.core.log.lock();
@@ -23,7 +24,7 @@ pub(crate) async fn get(call: Call) -> Answer {
     let object = found.ok_or_else(|| call.not_found())?;
     if call.form == Form::MetadataList {
         let text = "you requested PartialObjectMetadataList, but the requested object is not a list";
-        return Err(Status::new(406, "NotAcceptable", format!("{text} ({})", call.kind.kind)));
+        return Err(Status::new(406, "NotAcceptable", format!("{text} ({})", call.kind.go_type(false))));
     }
     Ok(call.object(StatusCode::OK, &object))
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::prepare;
 use super::update::apply;
 use super::{Answer, Call};
+use crate::kind::ResourceKind;
 use crate::patch::{json_patch, merge, strategic};
 use crate::query::dry_run;
 use crate::status::{FieldError, Status};
@@ -20,7 +21,7 @@ pub(crate) fn patch(call: &Call) -> Answer {
             apply(call, dry, &touched(&patch), |old| {
                 let mut new = old.clone();
                 merge(&mut new, &patch);
-                Ok(new)
+                readable(&call.kind, new)
             })?
         }
         "application/strategic-merge-patch+json" if call.kind.rules.built_in => {
@@ -35,7 +36,7 @@ pub(crate) fn patch(call: &Call) -> Answer {
             let patch = serde_json::from_slice(&call.body)
                 .map_err(|e| Status::bad_request(format!("error decoding patch: {e}")))?;
             apply(call, dry, &touched_by_operations(&call.body), |old| {
-                json_patch(old, &patch).map_err(|_| Status::unprocessable())
+                readable(&call.kind, json_patch(old, &patch).map_err(|_| Status::unprocessable())?)
             })?
         }
         "application/apply-patch+yaml" | "application/apply-patch+json" => return server_side_apply(call, dry),
@@ -51,11 +52,20 @@ pub(crate) fn patch(call: &Call) -> Answer {
 fn decode(body: &[u8]) -> Result<Value, Status> {
     match serde_json::from_slice(body) {
         Ok(patch @ Value::Object(_)) => Ok(patch),
-        Ok(_) => Err(Status::bad_request(
-            "error decoding patch: json: cannot unmarshal into Go value of type map[string]interface {}",
-        )),
+        Ok(other) => Err(Status::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            prepare::go_name(&other)
+        ))),
         Err(e) => Err(Status::bad_request(format!("error decoding patch: {e}"))),
     }
+}
+
+/// A patch that leads to an object of wrong types is itself what is wrong.
+fn readable(kind: &ResourceKind, new: Value) -> Result<Value, Status> {
+    let Err(status) = prepare::typed(kind, new.clone()) else { return Ok(new) };
+    let Some((_, why)) = status.message().split_once(": json: ") else { return Err(status) };
+    let error = FieldError::invalid("patch", &format!("{:?}", new.to_string()), &format!("json: {why}"));
+    Err(Status::invalid("", "", "", &[error]))
 }
 
 /// Most patches change a label or a status: the rest of a big object need not be parsed for them.
