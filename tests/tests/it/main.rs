@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test runner: what it finds must be seen")]
 
+mod conformance;
 mod harness;
 mod live;
 mod requests;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Shared scopes::cluster_scoped_kind_is_watched_once,
         Shared scopes::definition_comes_while_a_watcher_waits,
         Shared scopes::secrets_of_a_megabyte,
+        Alone conformance::answers_like_the_recorded_server,
         Alone harness::stops_starts_and_forgets,
         Alone trouble::relist_after_compaction,
         Alone trouble::restart_in_the_middle_of_writes,

@@ -89,7 +89,7 @@ pub(crate) async fn definition_comes_while_a_watcher_waits(target: &Target) -> R
         })
         .await?;
     }
-    define_widgets(target, &rest).await?;
+    define_widgets(target, &rest, "example.com").await?;
     for watcher in [&named, &all] {
         ensure!(watcher.wait_for_sync(PATIENCE).await? == 0, "no widget yet");
     }
@@ -115,17 +115,18 @@ pub(crate) async fn definition_comes_while_a_watcher_waits(target: &Target) -> R
     Ok(())
 }
 
-async fn define_widgets(target: &Target, rest: &Rest) -> Result<()> {
+/// Makes the server serve Widgets of this group, and waits until it does.
+pub(crate) async fn define_widgets(target: &Target, rest: &Rest, group: &str) -> Result<()> {
     if let Some(embedded) = target.as_embedded() {
-        embedded.server().register(ResourceKind::namespaced("example.com", "v1", "widgets", "Widget").with_status());
+        embedded.server().register(ResourceKind::namespaced(group, "v1", "widgets", "Widget").with_status());
         return Ok(());
     }
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example.com"},
+        "metadata": {"name": format!("widgets.{group}")},
         "spec": {
-            "group": "example.com", "scope": "Namespaced",
+            "group": group, "scope": "Namespaced",
             "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
             "versions": [{
                 "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": open},
@@ -133,7 +134,9 @@ async fn define_widgets(target: &Target, rest: &Rest) -> Result<()> {
             }]
         }
     });
-    rest.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await.map(drop)
+    rest.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await?;
+    eventually("the kind is served", async || rest.get(&format!("/apis/{group}/v1/widgets")).await).await?;
+    Ok(())
 }
 
 /// Secrets of 1.2 MB come through whole, by list and by event, and are reported like others.

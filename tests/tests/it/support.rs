@@ -32,9 +32,14 @@ impl Rest {
     }
 
     async fn send(&self, method: Method, path: &str, kind: &str, body: Option<&Value>) -> Result<Value> {
-        let request = Request::builder().method(&method).uri(path).header("Content-Type", kind);
-        let request = request.body(body.map(|b| b.to_string().into_bytes()).unwrap_or_default())?;
-        self.0.request(request).await.with_context(|| format!("{method} {path}"))
+        let body = body.map(|b| b.to_string().into_bytes()).unwrap_or_default();
+        loop {
+            let request = Request::builder().method(&method).uri(path).header("Content-Type", kind);
+            match self.0.request(request.body(body.clone())?).await {
+                Err(error) if is_stale(&error) => {}
+                answer => return answer.with_context(|| format!("{method} {path}")),
+            }
+        }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<Value> {
@@ -66,6 +71,18 @@ impl Rest {
     pub(crate) async fn namespace(&self, name: &str) -> Result<()> {
         self.post("/api/v1/namespaces", &json!({"metadata": {"name": name}})).await.map(drop)
     }
+}
+
+/// Whether a request met a kept connection that the server had closed just before: after a restart, and nobody's fault.
+pub(crate) fn is_stale(error: &kube::Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(error) = source {
+        if error.to_string().contains("connection closed before message completed") {
+            return true;
+        }
+        source = error.source();
+    }
+    false
 }
 
 /// Whether the server refused with this HTTP status.
