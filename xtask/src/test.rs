@@ -40,8 +40,7 @@ pub(crate) fn all() -> Result<()> {
     parts.part("scenarios on the real server", || {
         let Some(assets) = assets else { return Ok(()) };
         let mut command = cargo(["test", "--workspace", "--tests", "--quiet", "--", ON_REAL_SERVER]);
-        // One control plane at a time: two compete for the same cores and prove nothing more.
-        run(command.arg("--test-threads=1").env("KUBEBUILDER_ASSETS", assets))
+        run(command.env("KUBEBUILDER_ASSETS", assets))
     })
 }
 
