@@ -44,6 +44,7 @@
 
 mod decode;
 mod encode;
+mod equality;
 mod error;
 mod layout;
 mod lookup;

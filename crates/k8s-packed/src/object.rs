@@ -9,11 +9,12 @@ use serde_json::Value;
 use triomphe::ThinArc;
 
 use crate::encode::{encode_single, from_json};
+use crate::equality::same_members;
 use crate::error::Error;
 use crate::layout::{self, KeyToken, Token};
 use crate::path::Path;
 use crate::symbols::Symbols;
-use crate::value::{MapRef, Members, ValueRef, same_members};
+use crate::value::{MapRef, Members, ValueRef};
 
 /// A Kubernetes object, or any other JSON object, as compact immutable bytes.
 ///

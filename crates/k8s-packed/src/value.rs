@@ -40,7 +40,7 @@ pub enum Number {
 }
 
 /// The object that a view is of: what its references refer to. None for the empty map of no object.
-type Home<'a> = Option<&'a Object>;
+pub(crate) type Home<'a> = Option<&'a Object>;
 
 /// The members of a map, in the order in which the server sent them.
 #[derive(Clone, Copy)]
@@ -82,13 +82,19 @@ impl<'a> ValueRef<'a> {
     /// Reads one value and gives it with the bytes behind it.
     #[inline]
     pub(crate) fn read(home: Home<'a>, bytes: &'a [u8]) -> (Self, &'a [u8]) {
-        let (mut token, rest) = layout::read_value(bytes);
+        let (token, rest) = layout::read_value(bytes);
+        (Self::of(home, token), rest)
+    }
+
+    /// The value that a token of the object stands for.
+    #[inline]
+    pub(crate) fn of(home: Home<'a>, mut token: Token<'a>) -> Self {
         match token {
             Token::Symbol(id) => token = layout::read_value(home.map_or(&[], |o| o.value(id))).0,
             Token::Repeat(at) => token = layout::read_value(home.map_or(&[], |o| o.bytes_from(at.into()))).0,
             _ => {}
         }
-        let value = match token {
+        match token {
             Token::Null | Token::Symbol(_) | Token::Repeat(_) => Self::Null,
             Token::Bool(b) => Self::Bool(b),
             Token::Int(n) => Self::Number(Number::Int(n)),
@@ -97,8 +103,7 @@ impl<'a> ValueRef<'a> {
             Token::String(s) => Self::String(text(s)),
             Token::Array(contents) => Self::Array(ArrayRef { home, contents }),
             Token::Map(contents) => Self::Map(MapRef { home, contents }),
-        };
-        (value, rest)
+        }
     }
 
     /// The text, if it is one.
@@ -163,20 +168,6 @@ impl<'a> ValueRef<'a> {
             Self::String(s) => Value::String(s.to_owned()),
             Self::Array(a) => Value::Array(a.iter().map(|v| v.to_value()).collect()),
             Self::Map(m) => Value::Object(m.iter().map(|(k, v)| (k.to_owned(), v.to_value())).collect()),
-        }
-    }
-}
-
-impl PartialEq for ValueRef<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Null, Self::Null) => true,
-            (Self::Bool(a), Self::Bool(b)) => a == b,
-            (Self::Number(a), Self::Number(b)) => a == b,
-            (Self::String(a), Self::String(b)) => a == b,
-            (Self::Array(a), Self::Array(b)) => a == b,
-            (Self::Map(a), Self::Map(b)) => a == b,
-            _ => false,
         }
     }
 }
@@ -264,6 +255,11 @@ impl<'a> MapRef<'a> {
         None
     }
 
+    /// The object and the bytes that this is a view of.
+    pub(crate) fn parts(&self) -> (Home<'a>, &'a [u8]) {
+        (self.home, self.contents)
+    }
+
     /// The members in order.
     pub fn iter(&self) -> Members<'a> {
         Members { home: self.home, rest: self.contents }
@@ -282,42 +278,6 @@ impl<'a> MapRef<'a> {
     /// Whether there is no member.
     pub fn is_empty(&self) -> bool {
         self.contents.is_empty()
-    }
-}
-
-impl PartialEq for MapRef<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        same_members(*self, *other, None)
-    }
-}
-
-/// Whether two maps have the same members, apart from the one named.
-///
-/// Servers send members in one order, so the two are walked side by side; only from the first difference on
-/// each member is looked up, in an index made for that.
-pub(crate) fn same_members(a: MapRef<'_>, b: MapRef<'_>, except: Option<&str>) -> bool {
-    // The same bytes, mostly of a shared value. Equal bytes elsewhere may refer to different strings.
-    if except.is_none() && std::ptr::eq(a.contents, b.contents) {
-        return true;
-    }
-    let counts = |&(k, _): &(&str, ValueRef<'_>)| Some(k) != except;
-    let (mut left, mut right) = (a.iter().filter(counts), b.iter().filter(counts));
-    let mut index: Option<hashbrown::HashMap<&str, ValueRef<'_>>> = None;
-    loop {
-        match (left.next(), right.next()) {
-            (None, None) => return true,
-            (Some((ka, va)), Some((kb, vb))) => {
-                let same = if index.is_none() && ka == kb {
-                    va == vb
-                } else {
-                    index.get_or_insert_with(|| b.iter().collect()).get(ka) == Some(&va)
-                };
-                if !same {
-                    return false;
-                }
-            }
-            _ => return false,
-        }
     }
 }
 
@@ -386,6 +346,11 @@ impl<'a> ArrayRef<'a> {
         (!rest.is_empty()).then(|| ValueRef::read(self.home, rest).0)
     }
 
+    /// The object and the bytes that this is a view of.
+    pub(crate) fn parts(&self) -> (Home<'a>, &'a [u8]) {
+        (self.home, self.contents)
+    }
+
     /// The items in order.
     pub fn iter(&self) -> Items<'a> {
         Items { home: self.home, rest: self.contents }
@@ -404,12 +369,6 @@ impl<'a> ArrayRef<'a> {
     /// Whether there is no item.
     pub fn is_empty(&self) -> bool {
         self.contents.is_empty()
-    }
-}
-
-impl PartialEq for ArrayRef<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.contents, other.contents) || self.iter().eq(other.iter())
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn pod(i: usize, managed_fields: bool) -> Value {
     let mut pod = bare_pod(&Ids::new(i));
     if managed_fields {
         let owned = |parts: &[&str]| -> Value {
-            let members = parts.iter().filter_map(|p| Some((format!("f:{p}"), fields(pod.get(p)?))));
+            let members = parts.iter().filter_map(|p| Some((format!("f:{p}"), fields(pod.get(p)?, 5))));
             Value::Object(members.collect())
         };
         let entries = json!([
@@ -232,18 +232,20 @@ fn status(i: usize, name: &str, image: &str) -> Value {
     })
 }
 
-/// A tree of the fields of a value, as `managedFields` names them.
-fn fields(value: &Value) -> Value {
+/// A tree of the fields of a value, as `managedFields` names them, some levels deep.
+fn fields(value: &Value, levels: usize) -> Value {
     match value {
-        Value::Object(members) => members.iter().map(|(k, v)| (format!("f:{k}"), fields(v))).collect(),
-        Value::Array(items) => {
+        Value::Object(members) if levels > 0 => {
+            members.iter().map(|(k, v)| (format!("f:{k}"), fields(v, levels - 1))).collect()
+        }
+        Value::Array(items) if levels > 0 => {
             let key = |item: &Value| match item.get("name").or(item.get("type")).or(item.get("key")) {
                 Some(name) => format!("k:{}", json!({"name": name})),
                 None => format!("v:{item}"),
             };
             let members = items.iter().map(|item| {
                 let mut below = Map::from_iter([(".".to_owned(), json!({}))]);
-                if let Value::Object(more) = fields(item) {
+                if let Value::Object(more) = fields(item, levels - 1) {
                     below.extend(more);
                 }
                 (key(item), Value::Object(below))
