@@ -1,6 +1,6 @@
 //! Is the embedded server like the real one? Requests with the answers that a real server gave, held against both.
 //!
-//! The files in `tests/conformance` are read from top to bottom, each in a namespace of its own:
+//! Each file in `tests/conformance` is read from top to bottom, in a namespace of its own:
 //!
 //! ```text
 //! === title
@@ -20,7 +20,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 use std::{env, fs};
 
@@ -42,47 +42,72 @@ mod normal;
 /// How long an answer may take; a watch is asked to end earlier.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// All files; every exchange that is not as recorded is named.
-pub(crate) async fn answers_like_the_recorded_server(target: &mut Target) -> Result<()> {
-    define_widgets(target, &Rest::of(target), "conformance.example.com").await?;
-    let record = env::var_os("E2E_RECORD").is_some() && target.as_embedded().is_none();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance");
-    let mut files: Vec<PathBuf> = fs::read_dir(&folder)?.map(|e| Ok(e?.path())).collect::<Result<_>>()?;
-    files.sort();
-    ensure!(!files.is_empty(), "no files in {}", folder.display());
-    let mut wrong = String::new();
-    for file in files {
-        let name = file.file_stem().and_then(|n| n.to_str()).context("a file name")?.to_owned();
-        let text = fs::read_to_string(&file)?;
-        let mut script = Script::parse(&text).with_context(|| name.clone())?;
-        Rest::of(target).namespace(&format!("conformance-{name}")).await?;
-        let mut session = Session { normal: Normal::default(), saved: BTreeMap::new() };
-        session.saved.insert("ns".into(), format!("conformance-{name}"));
-        for exchange in &mut script.exchanges {
-            let answer = session.run(target, exchange).await;
-            let answer = answer.with_context(|| format!("{name}: {}", exchange.title))?;
-            if record {
-                exchange.answer = answer;
-                continue;
-            }
-            let (mut recorded, mut found) = (exchange.answer.clone(), answer);
-            if let Some((members, reason)) = exchange.differs.as_ref().filter(|_| target.as_embedded().is_some()) {
-                if recorded == found {
-                    write!(wrong, "\n{name}: {}: differs no more ({reason})", exchange.title)?;
-                }
-                for text in [&mut recorded, &mut found] {
-                    *text = without(text, members)?;
-                }
-            }
-            if recorded != found {
-                write!(wrong, "\n{name}: {}{}", exchange.title, difference(&recorded, &found))?;
-            }
-        }
-        if record {
-            fs::write(&file, script.to_string())?;
+pub(crate) async fn answers_about_objects(target: &Target) -> Result<()> {
+    play("objects", Server::Shared(target)).await
+}
+
+pub(crate) async fn answers_about_status(target: &Target) -> Result<()> {
+    play("status", Server::Shared(target)).await
+}
+
+pub(crate) async fn answers_to_lists(target: &mut Target) -> Result<()> {
+    play("lists", Server::Alone(target)).await
+}
+
+pub(crate) async fn answers_to_watches(target: &mut Target) -> Result<()> {
+    play("watches", Server::Alone(target)).await
+}
+
+/// Only who is alone may throw the history away.
+enum Server<'a> {
+    Shared(&'a Target),
+    Alone(&'a mut Target),
+}
+
+impl Server<'_> {
+    fn target(&self) -> &Target {
+        match self {
+            Self::Shared(target) => target,
+            Self::Alone(target) => target,
         }
     }
-    ensure!(wrong.is_empty(), "not as recorded:{wrong}");
+}
+
+/// Reads a file; every exchange that is not as recorded is named.
+async fn play(name: &str, mut server: Server<'_>) -> Result<()> {
+    let rest = Rest::of(server.target());
+    define_widgets(server.target(), &rest, "conformance.example.com").await?;
+    rest.namespace(&format!("conformance-{name}")).await?;
+    let is_embedded = server.target().as_embedded().is_some();
+    let record = env::var_os("E2E_RECORD").is_some() && !is_embedded;
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance").join(format!("{name}.http"));
+    let mut script = Script::parse(&fs::read_to_string(&file)?)?;
+    let mut session = Session { normal: Normal::default(), saved: BTreeMap::new() };
+    session.saved.insert("ns".into(), format!("conformance-{name}"));
+    let mut wrong = String::new();
+    for exchange in &mut script.exchanges {
+        let answer = session.run(&mut server, exchange).await.with_context(|| exchange.title.clone())?;
+        if record {
+            exchange.answer = answer;
+            continue;
+        }
+        let (mut recorded, mut found) = (exchange.answer.clone(), answer);
+        if let Some((members, reason)) = exchange.differs.as_ref().filter(|_| is_embedded) {
+            if recorded == found {
+                write!(wrong, "\n{}: differs no more ({reason})", exchange.title)?;
+            }
+            for text in [&mut recorded, &mut found] {
+                *text = without(text, members)?;
+            }
+        }
+        if recorded != found {
+            write!(wrong, "\n{}{}", exchange.title, difference(&recorded, &found))?;
+        }
+    }
+    if record {
+        fs::write(&file, script.to_string())?;
+    }
+    ensure!(wrong.is_empty(), "not as recorded in {}:{wrong}", file.display());
     Ok(())
 }
 
@@ -120,8 +145,9 @@ struct Session {
 }
 
 impl Session {
-    async fn run(&mut self, target: &mut Target, exchange: &Exchange) -> Result<String> {
+    async fn run(&mut self, server: &mut Server<'_>, exchange: &Exchange) -> Result<String> {
         if exchange.request == "COMPACT" {
+            let Server::Alone(target) = server else { bail!("others need the history") };
             target.compact().await?;
             return Ok(String::new());
         }
@@ -135,7 +161,7 @@ impl Session {
             for (name, value) in &exchange.headers {
                 request = request.header(name, value);
             }
-            match target.client().send(request.body(Body::from(body.clone()))?).await {
+            match server.target().client().send(request.body(Body::from(body.clone()))?).await {
                 Err(error) if is_stale(&error) => {}
                 answer => break answer?,
             }

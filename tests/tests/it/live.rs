@@ -163,7 +163,7 @@ pub(crate) async fn selections_are_left_and_entered_again(target: &Target) -> Re
     Ok(())
 }
 
-/// Pods of one node, selected by the server.
+/// Pods of one node, and Pods that run, selected by the server.
 pub(crate) async fn pods_of_one_node(target: &Target) -> Result<()> {
     let rest = Rest::of(target);
     rest.namespace("nodes").await?;
@@ -179,6 +179,17 @@ pub(crate) async fn pods_of_one_node(target: &Target) -> Result<()> {
     equals_server(&rest, &watcher, &[&selected]).await?;
     ensure!(watcher.store().len() == 4, "{}", watcher.store().len());
     ensure!(watcher.store().get(["n1", "nodes"])?.len() == 4, "by key");
+    // A field that may change: in, out and in again.
+    let config = quick(WatcherConfig::new("v1/pods").namespace("nodes").index_by(["metadata.name"]));
+    let running = synced(target.client(), config.server_field_selector("status.phase=Running")).await?;
+    let follower = Follower::start(running.changes()).await?;
+    for (phase, count) in [("Running", 1), ("Failed", 0), ("Running", 1)] {
+        rest.merge(&format!("{path}/pod-1/status"), &json!({"status": {"phase": phase}})).await?;
+        until(&running, phase, |s| s.len() == count).await?;
+    }
+    let followed = follower.finish(running).await?;
+    ensure!(followed.counts() == (2, 0, 1), "{:?}", followed.counts());
+
     rest.post(path, &pod("late".into(), Some("n1"))).await?;
     rest.post(path, &pod("elsewhere".into(), Some("n2"))).await?;
     // No kubelet will let it end, so it is not waited for.

@@ -29,6 +29,8 @@ macro_rules! scenarios {
 fn main() -> ExitCode {
     runner::run(&scenarios![
         Shared sync::sync_of_5000_objects,
+        Shared conformance::answers_about_objects,
+        Shared conformance::answers_about_status,
         Shared sync::streaming_list_where_the_server_has_it,
         Shared sync::pages_of_a_hundred,
         Shared live::live_changes_with_statistics,
@@ -40,7 +42,9 @@ fn main() -> ExitCode {
         Shared scopes::cluster_scoped_kind_is_watched_once,
         Shared scopes::definition_comes_while_a_watcher_waits,
         Shared scopes::secrets_of_a_megabyte,
-        Alone conformance::answers_like_the_recorded_server,
+        Shared scopes::metadata_alone,
+        Alone conformance::answers_to_lists,
+        Alone conformance::answers_to_watches,
         Alone harness::stops_starts_and_forgets,
         Alone trouble::relist_after_compaction,
         Alone trouble::restart_in_the_middle_of_writes,

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use e2e::Target;
 use futures_util::{FutureExt, StreamExt, stream};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// A scenario that takes longer than this does not end any more.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -102,7 +103,7 @@ fn run_chosen(scenarios: &[Scenario]) -> Result<bool> {
     println!("\nrunning {} tests", embedded.len() + real.len());
     let report = Report { begun: Instant::now(), lines: Mutex::default() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let all = async {
         let at_a_time = options.at_a_time.unwrap_or(AT_A_TIME).max(1);
         let on_embedded = stream::iter(embedded)
             .map(|scenario| on_embedded(scenario, &report))
@@ -115,8 +116,19 @@ fn run_chosen(scenarios: &[Scenario]) -> Result<bool> {
             Ok(None) => real.iter().for_each(|s| report.add(ON_REAL, s.name, "ignored, no control plane", None)),
             Err(error) => real.iter().for_each(|s| report.failed(ON_REAL, s.name, &error, Duration::ZERO)),
         }
+    };
+    // Whoever ends this program ends the control plane with it.
+    let ended = runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        tokio::select! {
+            () = all => Ok(()),
+            _ = terminate.recv() => Err(anyhow!("terminated")),
+            _ = interrupt.recv() => Err(anyhow!("interrupted")),
+        }
     });
-    Ok(report.finish())
+    let is_good = report.finish();
+    ended.map(|()| is_good)
 }
 
 async fn on_embedded(scenario: &Scenario, report: &Report) {

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::requests::Requests;
 use crate::support::{
-    Follower, PATIENCE, Rest, config_map, config_maps, equals_server, eventually, everywhere, quick, synced,
+    Follower, PATIENCE, Rest, config_map, config_maps, equals_server, eventually, everywhere, in_namespace, is_refusal,
+    key, listed, quick, synced, until,
 };
 
 /// Two of three namespaces, each with a list and watch of its own, in one store.
@@ -134,8 +135,37 @@ pub(crate) async fn define_widgets(target: &Target, rest: &Rest, group: &str) ->
             }]
         }
     });
-    rest.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await?;
+    match rest.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await {
+        // Another scenario was first.
+        Err(error) if !is_refusal(&error, 409) => return Err(error),
+        _ => {}
+    }
     eventually("the kind is served", async || rest.get(&format!("/apis/{group}/v1/widgets")).await).await?;
+    Ok(())
+}
+
+/// Metadata alone is asked for and kept; what changes elsewhere is no change.
+pub(crate) async fn metadata_alone(target: &Target) -> Result<()> {
+    let rest = Rest::of(target);
+    rest.namespace("metadata").await?;
+    let path = config_maps("metadata");
+    rest.fill(&path, (0..20).map(|i| config_map(&format!("object-{i:02}"), json!({"app": "a"}), "x"))).await?;
+    for (mode, app) in [(ListMode::Streaming, "b"), (ListMode::Paged, "c")] {
+        let watcher = synced(target.client(), in_namespace("metadata").metadata_only(true).list_mode(mode)).await?;
+        let follower = Follower::start(watcher.changes()).await?;
+        rest.merge(&format!("{path}/object-01"), &json!({"data": {"value": app}})).await?;
+        rest.merge(&format!("{path}/object-02"), &json!({"metadata": {"labels": {"app": app}}})).await?;
+        until(&watcher, "the label", |s| s.get(["metadata", app]).is_ok_and(|o| o.len() == 1)).await?;
+        let expected = listed(&rest, &path).await?;
+        ensure!(watcher.store().len() == expected.len(), "{} objects", watcher.store().len());
+        for object in watcher.store().list() {
+            let (found, wanted) = (object.to_value(), expected.get(&key(&object)).context("not on the server")?);
+            ensure!(found["metadata"] == wanted["metadata"], "{found}, on the server {wanted}");
+            ensure!(found.get("data").is_none(), "{found}");
+        }
+        let followed = follower.finish(watcher).await?;
+        ensure!(followed.counts() == (0, 1, 0), "{:?}", followed.counts());
+    }
     Ok(())
 }
 
