@@ -91,7 +91,8 @@
 //! - **Strategic merge patch** knows the merge keys of common lists by name (containers, env, ports, volumes, conditions, …),
 //!   not from types.
 //! - **JSON only.** YAML, protobuf, CBOR and compression are not spoken: 415 or 406, or JSON where the client accepts it too.
-//!   So `kubectl create namespace x`, which sends protobuf, is refused, `kubectl create -f` works.
+//!   So `kubectl create namespace x`, which sends protobuf, is refused, `kubectl create -f` works. What is wrong with a
+//!   text that is no JSON is said in another parser's words.
 //! - **No OpenAPI.** `kubectl create` and `apply` want `--validate=false`. Discovery is the classic one.
 //! - **Tables** have the columns Name and Age.
 //! - **Subresources** are `status`, and `finalize` of Namespaces: no scale, log, exec, eviction, binding or token.
