@@ -21,8 +21,9 @@ pub struct Batch {
     /// What happened, counted: an object that was created and deleted in between is in both counts and in no
     /// entry of `changes`.
     pub stats: ChangeStats,
-    /// What is different from the former batch, ordered by namespace and name. An object that was deleted and
-    /// created again under its name (another uid) has two entries, the delete first.
+    /// What is different from the former batch, ordered by namespace and name: one entry an object, with the state
+    /// that `snapshot` has. An object that is again as it was has none. One that was deleted and created again under
+    /// its name (another uid) has two, the delete first. A delete has the object's last state.
     pub changes: Vec<Change>,
     /// This is the subscriber's first batch: `changes` has each present object as created, and `stats` count
     /// them.
@@ -55,7 +56,7 @@ struct Subscriber {
 struct Pending {
     snapshot: Snapshot,
     stats: ChangeStats,
-    /// What the subscriber knows of each object that changed since, and what is true now.
+    /// What the subscriber knows of each object that changed since. What is true now stands in the snapshot.
     net: HashMap<ObjectKey, Net>,
     loaded: bool,
     /// The first batch was taken: changes count from there.
@@ -64,10 +65,12 @@ struct Pending {
     waker: Option<Waker>,
 }
 
-/// An object at two moments; none where it did not exist.
+/// What became of an object since the subscriber looked last.
 struct Net {
-    before: Option<Object>,
-    now: Option<Object>,
+    /// As the subscriber knows it; none if it did not exist.
+    known: Option<Object>,
+    /// The last state of that object, if it was deleted.
+    last: Option<Object>,
 }
 
 // === impl Feed ===
@@ -111,20 +114,19 @@ impl Feed {
     }
 
     fn each(&self, own: impl FnOnce(&mut FeedState), theirs: impl Fn(&mut Pending)) {
+        // The lock of the feed is held so that a new subscriber sees either all of a commit or nothing of it.
         let mut state = self.state.lock();
         own(&mut state);
-        state.subscribers.retain(|s| s.strong_count() > 0);
-        // The lock of the feed is held so that a new subscriber sees either all of a commit or nothing of it.
-        for subscriber in state.subscribers.iter().filter_map(Weak::upgrade) {
-            let waker = {
-                let mut pending = subscriber.pending.lock();
-                theirs(&mut pending);
-                pending.waker.take()
-            };
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        }
+        let mut waiting = vec![];
+        state.subscribers.retain(|subscriber| {
+            let Some(subscriber) = subscriber.upgrade() else { return false };
+            let mut pending = subscriber.pending.lock();
+            theirs(&mut pending);
+            waiting.extend(pending.waker.take());
+            true
+        });
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
     }
 }
 
@@ -139,20 +141,17 @@ impl Pending {
         }
         for change in changes {
             self.stats.record(change);
-            let (before, now) = match change {
-                Change::Created(o) => (None, Some(o)),
-                Change::Modified { old, new } => (Some(old), Some(new)),
-                Change::Deleted(o) => (Some(o), None),
+            let mut entry = match self.net.entry(ObjectKey::of(change.object())) {
+                Entry::Vacant(entry) => entry.insert_entry(Net { known: change.previous().cloned(), last: None }),
+                Entry::Occupied(entry) => entry,
             };
-            match self.net.entry(ObjectKey::of(change.object())) {
-                Entry::Vacant(entry) => {
-                    entry.insert(Net { before: before.cloned(), now: now.cloned() });
+            if let Change::Deleted(object) = change {
+                match &entry.get().known {
+                    // What came and went between two looks was never there for this reader.
+                    None => drop(entry.remove()),
+                    Some(known) if known.uid() == object.uid() => entry.get_mut().last = Some(object.clone()),
+                    Some(_) => {}
                 }
-                // An object that came and went between two looks was never there for this reader.
-                Entry::Occupied(entry) if now.is_none() && entry.get().before.is_none() => {
-                    entry.remove();
-                }
-                Entry::Occupied(mut entry) => entry.get_mut().now = now.cloned(),
             }
         }
     }
@@ -174,12 +173,16 @@ impl Pending {
         let mut net: Vec<_> = std::mem::take(&mut self.net).into_iter().collect();
         net.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let mut changes = Vec::with_capacity(net.len());
-        for (_, Net { before, now }) in net {
-            match (before, now) {
-                (Some(old), Some(new)) if old.uid() == new.uid() => changes.push(Change::Modified { old, new }),
-                (before, now) => {
-                    changes.extend(before.map(Change::Deleted));
-                    changes.extend(now.map(Change::Created));
+        for (key, Net { known, last }) in net {
+            match (known, self.snapshot.by_key(&key).cloned()) {
+                (Some(old), Some(new)) if old.uid() == new.uid() => {
+                    if !old.same_content(&new) {
+                        changes.push(Change::Modified { old, new });
+                    }
+                }
+                (old, new) => {
+                    changes.extend(last.or(old).map(Change::Deleted));
+                    changes.extend(new.map(Change::Created));
                 }
             }
         }

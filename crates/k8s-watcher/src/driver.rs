@@ -5,6 +5,7 @@
 //! go and committed once; callbacks and readers of changes are never waited for.
 
 mod applier;
+mod discovery;
 mod scope;
 
 use std::sync::Arc;
@@ -16,12 +17,12 @@ use k8s_types::Object;
 use tokio::time::Instant;
 
 use self::applier::{Applier, Origin};
-use self::scope::{Arrival, Scope, broken_of, chain};
+use self::scope::{Arrival, Scope, broken_of};
 use crate::engine::{Action, Broken, Engine, EngineConfig, EventKind, Input, Report};
 use crate::frame::{Frame, Items, Page, decode_event};
 use crate::handle::Shared;
 use crate::plan::{Plan, Requests, Scopes};
-use crate::status::{ErrorClass, Phase, Verb, WatchError};
+use crate::status::{ErrorClass, Phase, WatchError};
 
 /// How many arrivals are taken before what they brought is committed.
 const BATCH: usize = 512;
@@ -70,6 +71,7 @@ impl Driver {
             self.scopes.push(Scope::new(namespace, engine));
         }
         self.step_all(|| Input::Start);
+        self.publish_status();
         loop {
             tokio::select! {
                 biased;
@@ -90,54 +92,6 @@ impl Driver {
     fn step_all(&mut self, input: impl Fn() -> Input<'static>) {
         for at in 0..self.scopes.len() {
             self.step(at, input());
-        }
-    }
-
-    /// What to list and watch. Only a restriction to namespaces needs the server's word: a cluster-scoped kind
-    /// has none, and is watched once.
-    async fn find_scopes(&mut self) -> Vec<Option<String>> {
-        let namespaces = match &self.wanted {
-            Scopes::All => return vec![None],
-            Scopes::Namespaces(namespaces) => namespaces.clone(),
-        };
-        let mut wait = self.engine.backoff_initial;
-        loop {
-            let error = match self.client.resource_scope(&self.requests.gvr).await {
-                Ok(scope) if scope.is_namespaced() => return namespaces.into_iter().map(Some).collect(),
-                Ok(_) => return vec![None],
-                Err(e) => e,
-            };
-            let class = match error.status_code() {
-                _ if error.is_kind_not_served() => ErrorClass::NotFound,
-                Some(401) => ErrorClass::Unauthorized,
-                // Who may not discover may still list: the namespaces were given, so the kind has them.
-                Some(403) => return namespaces.into_iter().map(Some).collect(),
-                Some(429) => ErrorClass::Throttled,
-                Some(500..) => ErrorClass::Server,
-                Some(_) => ErrorClass::Rejected,
-                None => ErrorClass::Connection,
-            };
-            let pause = wait.mul_f64(0.75 + fastrand::f64() / 4.0).max(error.retry_after().unwrap_or_default());
-            let error = WatchError {
-                at: SystemTime::now(),
-                class,
-                code: error.status_code(),
-                verb: Verb::List,
-                resource: self.requests.gvr.to_string(),
-                namespace: None,
-                message: chain(&error),
-            };
-            if self.last_error.as_ref().map(|e| (e.class, e.code)) != Some((error.class, error.code)) {
-                tracing::warn!(resource = %self.requests.gvr, %error, "cannot discover the kind; trying again");
-            }
-            self.last_error = Some(error);
-            let until = Instant::now() + pause;
-            self.shared.status.update(|s| {
-                s.last_watch_error.clone_from(&self.last_error);
-                s.phase = Phase::BackingOff { until, attempt: 1 };
-            });
-            tokio::time::sleep_until(until).await;
-            wait = wait.mul_f64(self.engine.backoff_factor.max(1.0)).min(self.engine.backoff_max);
         }
     }
 
@@ -293,7 +247,7 @@ impl Driver {
                 }
                 match kind {
                     EventKind::Added | EventKind::Modified => self.applier.show(object, origin),
-                    EventKind::Deleted => self.applier.hide(object),
+                    EventKind::Deleted => self.applier.hide(object, origin),
                 }
             }
             Content::Page(page) => {
@@ -318,7 +272,7 @@ impl Driver {
     /// What all scopes together are at: the least happy phase, the oldest contact.
     fn publish_status(&self) {
         let progress: Vec<_> = self.scopes.iter().map(|s| s.engine.progress()).collect();
-        let phase = progress.iter().map(|p| p.phase).max_by_key(rank).unwrap_or_default();
+        let phase = progress.iter().map(|p| p.phase).reduce(worse).unwrap_or_default();
         let last_contact = progress.iter().map(|p| p.last_contact).min().flatten();
         let resource_version = match &self.scopes[..] {
             [scope] => scope.engine.resume_version().map(str::to_owned),
@@ -342,13 +296,20 @@ enum Content {
     Page(Page),
 }
 
-/// How much a phase deserves to stand for several scopes.
-fn rank(phase: &Phase) -> u8 {
-    match phase {
+/// The phase that stands for two scopes: the less happy one. What both have read is added up.
+fn worse(a: Phase, b: Phase) -> Phase {
+    let rank = |phase: &Phase| match phase {
         Phase::Stopped => 0,
         Phase::Watching => 1,
         Phase::Starting => 2,
         Phase::Listing { .. } => 3,
         Phase::BackingOff { .. } => 4,
+    };
+    match (a, b) {
+        (Phase::Listing { pages, items }, Phase::Listing { pages: more_pages, items: more_items }) => {
+            Phase::Listing { pages: pages.saturating_add(more_pages), items: items.saturating_add(more_items) }
+        }
+        (a, b) if rank(&a) >= rank(&b) => a,
+        (_, b) => b,
     }
 }

@@ -62,10 +62,11 @@ mod tests;
 
 use tokio::time::Instant;
 
-use self::backoff::{Backoff, later};
+pub(crate) use self::backoff::Backoff;
+use self::backoff::later;
 pub(crate) use self::config::{EngineConfig, ListMode};
 use self::episode::Episode;
-pub(crate) use self::failure::{Broken, Failure};
+pub(crate) use self::failure::{Broken, Failure, classify};
 use self::failure::{Origin, Problem};
 use self::listing::Relist;
 pub(crate) use self::message::{Action, EventKind, Input, ListQuery, Report, WatchQuery};

@@ -84,20 +84,18 @@ impl Notifier {
         loop {
             let now = Instant::now();
             let (loaded, closed) = self.look(now, synced);
-            if let Some(objects) = loaded.filter(|_| !synced) {
-                if !closed {
-                    self.complete_sync(objects).await;
-                    synced = true;
-                    continue;
-                }
+            if let Some(objects) = loaded.filter(|_| !synced && !closed) {
+                self.complete_sync(objects).await;
+                synced = true;
+                continue;
             }
             match self.debouncer.poll(now) {
                 // Stopping before the sync flushes nothing.
                 _ if closed && !synced => return,
-                Decision::Fire => self.fire(false).await,
+                Decision::Fire => self.fire(synced).await,
                 _ if closed => {
-                    if self.has_mail() {
-                        self.fire(false).await;
+                    if self.has_news() {
+                        self.fire(synced).await;
                     }
                     return;
                 }
@@ -115,36 +113,37 @@ impl Notifier {
     /// Tells the debouncer what came.
     fn look(&mut self, now: Instant, synced: bool) -> (Option<usize>, bool) {
         let mut mail = self.shared.mailbox.state.lock();
-        let heard = synced || self.callbacks.during_sync;
+        let forced = std::mem::take(&mut mail.forced);
+        let outcome = (mail.loaded, mail.closed);
         if self.callbacks.on_change.is_none() {
             mail.load = ChangeStats::default();
             mail.live = ChangeStats::default();
-            mail.forced = false;
+        } else if synced || self.callbacks.during_sync {
+            if forced {
+                self.debouncer.force(now);
+            }
+            // What comes between the load and its announcement waits for the announcement.
+            let news = if synced { &mail.live } else { &mail.load };
+            if !news.is_empty() {
+                self.debouncer.event(now);
+            }
         }
-        if heard && std::mem::take(&mut mail.forced) {
-            self.debouncer.force(now);
-        }
-        // What comes between the load and its announcement waits for the announcement.
-        let due = if synced { !mail.live.is_empty() } else { self.callbacks.during_sync && !mail.load.is_empty() };
-        if due {
-            self.debouncer.event(now);
-        }
-        (mail.loaded, mail.closed)
+        outcome
     }
 
-    fn has_mail(&self) -> bool {
+    /// Whether something happened after the load that no callback was told.
+    fn has_news(&self) -> bool {
         !self.shared.mailbox.state.lock().live.is_empty()
     }
 
-    /// Calls `on_change` with what has gathered.
-    async fn fire(&mut self, load: bool) {
-        let now = Instant::now();
-        let stats = {
+    /// Calls `on_change` with what has gathered: since the load, or before the sync what belongs to the load.
+    async fn fire(&mut self, synced: bool) {
+        let mut stats = {
             let mut mail = self.shared.mailbox.state.lock();
-            let load = load || !mail.load.is_empty();
-            std::mem::take(if load { &mut mail.load } else { &mut mail.live })
+            std::mem::take(if synced { &mut mail.live } else { &mut mail.load })
         };
-        self.debouncer.started(now);
+        stats.is_initial_sync = !synced;
+        self.debouncer.started(Instant::now());
         if let Some(callback) = &self.callbacks.on_change {
             let ending = callback.call(self.context(stats)).await;
             self.ended("on_change", &ending);
@@ -155,12 +154,15 @@ impl Notifier {
     /// The end of the initial load, in the order that users can rely on: callbacks about it, then synced, then
     /// `on_sync_complete`.
     async fn complete_sync(&mut self, objects: usize) {
-        if self.callbacks.during_sync {
-            if !self.shared.mailbox.state.lock().load.is_empty() {
-                self.fire(true).await;
+        let load = {
+            let mut mail = self.shared.mailbox.state.lock();
+            if !self.callbacks.during_sync {
+                mail.load = ChangeStats::default();
             }
-        } else {
-            self.shared.mailbox.state.lock().load = ChangeStats::default();
+            mail.load
+        };
+        if !load.is_empty() {
+            self.fire(false).await;
         }
         self.shared.feed.loaded();
         self.shared.status.synced(objects);

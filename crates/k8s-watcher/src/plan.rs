@@ -46,6 +46,7 @@ pub(crate) struct Requests {
 }
 
 const MANAGED_FIELDS: &str = "metadata.managedFields";
+
 impl Plan {
     pub(crate) fn new(
         client: &Client,
@@ -65,13 +66,15 @@ impl Plan {
             .map_err(|e| ConfigError::new(format!("ignore_fields[{}]", e.position()), e.error()))?;
         let expressions =
             indexes.expressions().chain(selector.iter().map(|s| ("field_selector".into(), s.expression())));
+        let managed_fields: Option<Path> = MANAGED_FIELDS.parse().ok().filter(|_| !spec.keep_managed_fields);
         for (field, expression) in expressions {
             check_reads(spec, &ignored, &field, expression)?;
+            if expression.covered_by(managed_fields.as_slice()).is_some() {
+                let reason = format!("{MANAGED_FIELDS} is dropped (keep_managed_fields)");
+                return Err(ConfigError::new(field, reason));
+            }
         }
-        let mut paths: Vec<_> = ignored.iter().collect();
-        let managed_fields: Option<Path> = MANAGED_FIELDS.parse().ok().filter(|_| !spec.keep_managed_fields);
-        paths.extend(&managed_fields);
-        let mut encoder = Encoder::new().ignore(paths);
+        let mut encoder = Encoder::new().ignore(ignored.iter().chain(&managed_fields));
         if spec.metadata_only {
             encoder = encoder.metadata_only();
         }

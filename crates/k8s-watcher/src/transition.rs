@@ -27,8 +27,9 @@ pub(crate) enum Reported {
     Replaced(Object),
 }
 
-/// The server shows an object, by a list or a watch event.
-pub(crate) fn shown(previous: Option<&Object>, object: Object, matches: bool) -> Transition {
+/// The server shows an object, by a list or a watch event. Where `versions_hold` is false, as after a restore from a
+/// backup, an equal version is no proof of equal content.
+pub(crate) fn shown(previous: Option<&Object>, object: Object, matches: bool, versions_hold: bool) -> Transition {
     match (previous, matches) {
         (None, false) => Transition::Keep,
         (Some(old), false) => Transition::Remove(Change::Deleted(old.clone())),
@@ -36,7 +37,8 @@ pub(crate) fn shown(previous: Option<&Object>, object: Object, matches: bool) ->
         (Some(old), true) if old.uid() != object.uid() => Transition::Store(object, Reported::Replaced(old.clone())),
         (Some(old), true) => {
             let version = object.resource_version();
-            if version.is_some() && version == old.resource_version() {
+            let is_same_version = version.is_some() && version == old.resource_version();
+            if is_same_version && (versions_hold || old.same_content(&object)) {
                 Transition::Keep
             } else if old.same_content(&object) {
                 Transition::Refresh(object)
@@ -73,18 +75,23 @@ mod tests {
     fn the_table() {
         let (old, newer, same, other) = (pod("u", 1, 1), pod("u", 2, 2), pod("u", 2, 1), pod("v", 2, 1));
         let store = |o: &Object, r| Transition::Store(o.clone(), r);
-        assert_eq!(shown(None, old.clone(), true), store(&old, Reported::Created));
-        assert_eq!(shown(None, old.clone(), false), Transition::Keep);
-        assert_eq!(shown(Some(&old), old.clone(), true), Transition::Keep);
-        assert_eq!(shown(Some(&old), newer.clone(), true), store(&newer, Reported::Modified(old.clone())));
-        assert_eq!(shown(Some(&old), newer.clone(), false), Transition::Remove(Change::Deleted(old.clone())));
+        assert_eq!(shown(None, old.clone(), true, true), store(&old, Reported::Created));
+        assert_eq!(shown(None, old.clone(), false, true), Transition::Keep);
+        assert_eq!(shown(Some(&old), old.clone(), true, true), Transition::Keep);
+        assert_eq!(shown(Some(&old), newer.clone(), true, true), store(&newer, Reported::Modified(old.clone())));
+        assert_eq!(shown(Some(&old), newer.clone(), false, true), Transition::Remove(Change::Deleted(old.clone())));
+        // C27: after a restore the same version may stand for something else.
+        let branched = pod("u", 1, 2);
+        assert_eq!(shown(Some(&old), branched.clone(), true, true), Transition::Keep);
+        assert_eq!(shown(Some(&old), branched.clone(), true, false), store(&branched, Reported::Modified(old.clone())));
+        assert_eq!(shown(Some(&old), old.clone(), true, false), Transition::Keep);
         assert_eq!(gone(None, Some(old.clone())), Transition::Keep);
         assert_eq!(gone(Some(&old), Some(newer.clone())), Transition::Remove(Change::Deleted(newer)));
         assert_eq!(gone(Some(&old), None), Transition::Remove(Change::Deleted(old.clone())));
         // C48: equal content moves the version on and is no change.
-        assert_eq!(shown(Some(&old), same.clone(), true), Transition::Refresh(same));
+        assert_eq!(shown(Some(&old), same.clone(), true, true), Transition::Refresh(same));
         // C28: a new uid is another object, also when nothing else differs.
-        assert_eq!(shown(Some(&old), other.clone(), true), store(&other, Reported::Replaced(old.clone())));
+        assert_eq!(shown(Some(&old), other.clone(), true, true), store(&other, Reported::Replaced(old.clone())));
     }
 
     proptest! {
@@ -98,7 +105,7 @@ mod tests {
                 let transition = if deleted {
                     gone(stored.as_ref(), Some(object))
                 } else {
-                    shown(stored.as_ref(), object, matches)
+                    shown(stored.as_ref(), object, matches, true)
                 };
                 let reported = match transition {
                     Transition::Keep => false,

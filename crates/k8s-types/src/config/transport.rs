@@ -71,9 +71,9 @@ impl Transport {
     }
 }
 
-/// Waits between attempts that fail: they grow from `initial` by `factor` up to `max`, each drawn at random between
-/// its value and twice that (jitter), and begin anew after real progress. What the server asks for by `Retry-After`
-/// is a lower bound.
+/// Waits between attempts that fail: they grow from `initial` by `factor` up to `max`, each shortened at random by up
+/// to a quarter (jitter), and begin anew after real progress. What the server asks for by `Retry-After` is a lower
+/// bound.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
@@ -81,7 +81,7 @@ pub struct Backoff {
     /// The first wait. Default: 800 milliseconds.
     #[serde(with = "duration")]
     pub initial: Duration,
-    /// The longest wait before jitter. Default: 30 seconds.
+    /// The longest wait. Default: 30 seconds.
     #[serde(with = "duration")]
     pub max: Duration,
     /// The growth from one wait to the next. Default: 2.

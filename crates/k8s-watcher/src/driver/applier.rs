@@ -75,18 +75,22 @@ impl Applier {
             self.known_bad.remove(&(namespace.map(str::to_owned), Some(name.to_owned())));
         }
         let previous = self.writer.get(namespace, name);
-        let is_stale =
-            origin != (Origin::List { from_scratch: true }) && previous.is_some_and(|p| is_before(&object, p));
-        let matches = self.selector.as_ref().is_none_or(|s| s.matches(&object));
-        let transition = if is_stale { Transition::Keep } else { shown(previous, object.clone(), matches) };
+        let transition = if origin.is_stale(&object, previous) {
+            Transition::Keep
+        } else {
+            let matches = self.selector.as_ref().is_none_or(|s| s.matches(&object));
+            shown(previous, object.clone(), matches, origin.versions_hold())
+        };
         self.carry_out(transition, &object, origin);
     }
 
-    /// The server says that an object is gone.
-    pub(super) fn hide(&mut self, object: Object) {
+    /// The server says that an object is gone. That may be older than what the store has: the watch after a list
+    /// begins at the version of its first page.
+    pub(super) fn hide(&mut self, object: Object, origin: Origin) {
         let previous = self.writer.get(object.namespace(), object.name());
-        let transition = gone(previous, Some(object.clone()));
-        self.carry_out(transition, &object, Origin::Live);
+        let transition =
+            if origin.is_stale(&object, previous) { Transition::Keep } else { gone(previous, Some(object.clone())) };
+        self.carry_out(transition, &object, origin);
     }
 
     /// The server shows an object that cannot be held: the last good state stays, and it is named once.
@@ -139,6 +143,10 @@ impl Applier {
                             self.batch.push(Change::Created(object.clone()));
                         }
                     }
+                }
+                if !origin.versions_hold() {
+                    // The writer would take an equal version for the same object and keep the one it has.
+                    self.writer.remove(shown.namespace(), shown.name());
                 }
                 self.writer.upsert(object);
             }
@@ -194,7 +202,16 @@ impl Applier {
 
     /// Does a slice of the store's housekeeping; says whether there is more.
     pub(super) fn tidy(&mut self) -> bool {
-        self.writer.compact_step()
+        let before = self.shared.store.snapshot().version();
+        let more = self.writer.compact_step();
+        if !more {
+            let tidy = self.shared.store.snapshot();
+            if tidy.version() != before {
+                // Or the former state would live on in the feed until the next change.
+                self.shared.feed.publish(&tidy, &[]);
+            }
+        }
+        more
     }
 
     /// Publishes what the applier knows of the state, with what the caller adds.
@@ -209,10 +226,17 @@ impl Applier {
     }
 }
 
-/// Whether an object is older than the stored one, as a list from a lagging server may show it.
-fn is_before(object: &Object, stored: &Object) -> bool {
-    match (object.resource_version(), stored.resource_version()) {
-        (Some(version), Some(reference)) => version::is_before(version, reference),
-        _ => false,
+// === impl Origin ===
+
+impl Origin {
+    /// Whether versions can be compared with those of the store.
+    fn versions_hold(self) -> bool {
+        self != Self::List { from_scratch: true }
+    }
+
+    /// Whether what came is older than what the store has, as a lagging server may show it.
+    fn is_stale(self, object: &Object, stored: Option<&Object>) -> bool {
+        let version = object.resource_version().zip(stored.and_then(Object::resource_version));
+        self.versions_hold() && version.is_some_and(|(version, stored)| version::is_before(version, stored))
     }
 }

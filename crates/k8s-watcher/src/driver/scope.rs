@@ -39,10 +39,27 @@ pub(super) type FromScratch = bool;
 /// The request that is out, as far as its answer has come.
 enum Outstanding {
     None,
-    Sent { sending: Sending, is_page: bool },
-    Refused { status: u16, retry_after: Option<Duration>, body: Body, text: Vec<u8> },
-    Page { body: Body, items: Items, page: Page },
-    Stream { body: Body, lines: Lines },
+    Sent {
+        sending: Sending,
+        is_page: bool,
+    },
+    Refused {
+        status: u16,
+        retry_after: Option<Duration>,
+        body: Body,
+        text: Vec<u8>,
+    },
+    Page {
+        body: Body,
+        items: Items,
+        page: Page,
+    },
+    Stream {
+        body: Body,
+        lines: Lines,
+    },
+    /// A stream whose end is known and not yet told: its last line had none.
+    Ended,
 }
 
 /// What came.
@@ -119,6 +136,10 @@ impl Scope {
         loop {
             match &mut self.request {
                 Outstanding::None => return Poll::Pending,
+                Outstanding::Ended => {
+                    self.request = Outstanding::None;
+                    return Poll::Ready(Arrival::StreamEnd);
+                }
                 Outstanding::Sent { sending, is_page } => {
                     let answer = ready!(sending.as_mut().poll(cx));
                     let is_page = *is_page;
@@ -182,15 +203,13 @@ impl Scope {
                         None => match lines.rest() {
                             // A last line without its end is whole or not: only its content can tell.
                             Some(line) if serde_json::from_slice::<serde::de::IgnoredAny>(&line).is_ok() => {
+                                self.request = Outstanding::Ended;
                                 return Poll::Ready(Arrival::Line(line));
                             }
                             Some(_) => {
                                 return self.broken(Broken::Truncated, "the watch broke off within an event".into());
                             }
-                            None => {
-                                self.request = Outstanding::None;
-                                return Poll::Ready(Arrival::StreamEnd);
-                            }
+                            None => self.request = Outstanding::Ended,
                         },
                     }
                 }

@@ -13,7 +13,7 @@ const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// Exponential steps with jitter from a seeded generator, so that a run can be repeated.
 #[derive(Debug)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     initial: Duration,
     max: Duration,
     factor: f64,
@@ -21,7 +21,7 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    pub(super) fn new(initial: Duration, max: Duration, factor: f64, seed: u64) -> Self {
+    pub(crate) fn new(initial: Duration, max: Duration, factor: f64, seed: u64) -> Self {
         let initial = initial.max(SHORTEST);
         Self {
             initial,
@@ -35,7 +35,7 @@ impl Backoff {
     /// The wait before attempt `attempt` (from zero): `initial × factor^attempt`, at most `max`,
     /// of which up to a quarter is taken off at random. The jitter only shortens, so that `max`
     /// is a promise.
-    pub(super) fn step(&mut self, attempt: u32) -> Duration {
+    pub(crate) fn step(&mut self, attempt: u32) -> Duration {
         let exponent = i32::try_from(attempt).unwrap_or(i32::MAX);
         let seconds = self.initial.as_secs_f64() * self.factor.powi(exponent);
         let full = if seconds < self.max.as_secs_f64() { Duration::from_secs_f64(seconds) } else { self.max };
@@ -44,18 +44,17 @@ impl Backoff {
 
     /// At least what the server asked for, at most a tenth and a bit more, so that all clients
     /// that were sent away together do not come back together.
-    pub(super) fn retry_after(&mut self, asked: Duration) -> Duration {
+    pub(crate) fn retry_after(&mut self, asked: Duration) -> Duration {
         let asked = asked.min(LONGEST_RETRY_AFTER);
         let spread = asked.mul_f64(0.1).max(Duration::from_millis(100));
         asked + spread.mul_f64(self.rng.f64())
     }
 
-    /// A watch timeout between 80 and 100 % of `full`, in whole seconds, at least one: watches
+    /// A watch timeout between `least` and twice that, in whole seconds, at least one: watches
     /// that began together shall not end together.
-    pub(super) fn watch_seconds(&mut self, full: Duration) -> u64 {
-        let seconds = full.as_secs();
-        let spread = seconds / 5;
-        (seconds - self.rng.u64(0..=spread)).max(1)
+    pub(super) fn watch_seconds(&mut self, least: Duration) -> u64 {
+        let seconds = least.as_secs().max(1);
+        seconds.saturating_add(self.rng.u64(0..=seconds))
     }
 }
 
@@ -107,8 +106,9 @@ mod tests {
     fn watch_timeouts_are_spread_and_never_zero() {
         let mut backoff = Backoff::new(Duration::ZERO, Duration::ZERO, 2.0, 1);
         for _ in 0..100 {
-            assert!((232..=290).contains(&backoff.watch_seconds(Duration::from_secs(290))));
-            assert_eq!(backoff.watch_seconds(Duration::ZERO), 1);
+            assert!((290..=580).contains(&backoff.watch_seconds(Duration::from_secs(290))));
+            assert!((1..=2).contains(&backoff.watch_seconds(Duration::ZERO)));
+            assert!(backoff.watch_seconds(Duration::MAX) > 0);
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct EngineConfig {
     pub(crate) streaming_refused: bool,
     /// Objects a page; zero asks for everything in one answer.
     pub(crate) page_size: u32,
-    /// How long the server shall keep a watch open; up to a fifth less is asked, at random.
+    /// How long the server shall keep a watch open, at least; up to twice that is asked, at random.
     pub(crate) watch_timeout: Duration,
     /// How long an open watch may be silent, bookmarks included, before it is given up.
     /// Should exceed `watch_timeout` where the server sends no bookmarks.
@@ -67,7 +67,7 @@ impl Default for EngineConfig {
 }
 
 impl EngineConfig {
-    pub(super) fn response_limit(&self) -> Duration {
+    pub(crate) fn response_limit(&self) -> Duration {
         self.response_limit.min(self.idle_limit)
     }
 

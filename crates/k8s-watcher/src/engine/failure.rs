@@ -180,7 +180,8 @@ impl Problem {
     }
 }
 
-fn classify(code: u16, failure: &Failure) -> ErrorClass {
+/// What an HTTP status, or the code inside an ERROR event, means to a watcher.
+pub(crate) fn classify(code: u16, failure: &Failure) -> ErrorClass {
     match code {
         410 => ErrorClass::Expired,
         429 => ErrorClass::Throttled,

@@ -1,4 +1,18 @@
 //! The watcher against the embedded API server, in-process, on paused time.
 
+mod auto_traits;
+mod bad_objects;
 mod basics;
+mod build_errors;
+mod callbacks;
+mod changes_stream;
+mod connections;
+mod debounce;
+mod expiry;
+mod lifecycle;
+mod lists;
+mod namespaces;
+mod selection;
+mod self_writes;
+mod status;
 mod support;
