@@ -43,7 +43,7 @@ impl Target {
     }
 
     /// A real kube-apiserver with its etcd, or `None` when there are none on this machine, which has been said loudly.
-    /// Never builds them: `cargo xtask control-plane build` does.
+    /// Never builds them.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ pub(crate) fn all() -> Result<()> {
     parts.part("tests, all features", || tests(&["--all-features"]))?;
     let mut assets = None;
     parts.part("control plane", || {
-        assets = control_plane::build()?;
+        assets = control_plane::find_or_build()?;
         Ok(())
     })?;
     parts.part("scenarios on the real server", || {

@@ -1,4 +1,4 @@
-//! Builds, starts and stops a real control plane; `cargo xtask control-plane` calls it.
+//! Starts and stops a real control plane; `cargo xtask control-plane` calls it.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line program")]
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use e2e::{Assets, ControlPlane, stop_in};
 
-const USAGE: &str = "control-plane build | start DIR | stop DIR";
+const USAGE: &str = "control-plane start DIR | stop DIR";
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -23,12 +23,8 @@ async fn main() -> ExitCode {
 async fn run() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["build"] => match e2e::or_skip(Assets::find_or_build()?)? {
-            Some(assets) => println!("{}", assets.folder().display()),
-            None => println!(),
-        },
         ["start", folder] => {
-            let Some(assets) = Assets::find_or_build()? else { bail!("{}", e2e::HOW_TO_GET_ONE) };
+            let Some(assets) = Assets::find()? else { bail!("{}", e2e::HOW_TO_GET_ONE) };
             let plane = ControlPlane::start_in(&assets, Path::new(folder)).await?;
             println!("{}\nKUBECONFIG={}", plane.url(), plane.kubeconfig().display());
             plane.detach();
