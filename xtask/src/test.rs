@@ -7,8 +7,8 @@ use anyhow::Result;
 use crate::run::{Parts, cargo, run};
 use crate::{control_plane, deny, docs, package, tidy};
 
-/// The tests that need the real control plane carry this in their path; they run once, by themselves.
-const ON_REAL_SERVER: &str = "real_server";
+/// The tests that need the real control plane are in a module of this name; they run once, by themselves.
+const ON_REAL_SERVER: &str = "real_server::";
 
 /// The quick half, for while one works.
 pub(crate) fn fast() -> Result<()> {
