@@ -43,7 +43,9 @@ pub(crate) struct BadObject {
 
 /// Decodes one line. Objects go straight to the encoder.
 pub(crate) fn decode_event(encoder: &mut Encoder, line: &[u8]) -> Frame {
-    let mut json = serde_json::Deserializer::from_slice(line);
+    // Once for the line is much cheaper than once for each string in it.
+    let Ok(text) = std::str::from_utf8(line) else { return Frame::Unreadable("no watch event: not UTF-8".to_owned()) };
+    let mut json = serde_json::Deserializer::from_str(text);
     let parsed = EventSeed { encoder }.deserialize(&mut json).and_then(|p| json.end().map(|()| p));
     match parsed {
         Ok(Parsed::Object(kind, object)) if object.name().is_empty() => {
