@@ -6,11 +6,12 @@ use serde::de::{DeserializeSeed, Deserializer};
 use serde_json::de::StrRead;
 
 use crate::error::Error;
+use crate::interner::Interner;
 use crate::object::Object;
 use crate::path::Path;
 use crate::prune::Prune;
-use crate::symbols::Interner;
 
+mod number;
 mod repeats;
 mod sink;
 mod visitor;

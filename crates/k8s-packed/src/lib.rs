@@ -46,6 +46,7 @@ mod decode;
 mod encode;
 mod equality;
 mod error;
+mod interner;
 mod layout;
 mod lookup;
 mod object;

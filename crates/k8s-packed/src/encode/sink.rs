@@ -4,9 +4,9 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 
+use crate::interner::{Found, Interner};
 use crate::layout;
 use crate::object::Object;
-use crate::symbols::{Found, Interner};
 use crate::value::{Number, ValueRef};
 
 use super::repeats::Repeats;
