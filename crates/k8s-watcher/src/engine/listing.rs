@@ -25,7 +25,7 @@ pub(super) struct Relist {
     pages: u32,
     items: u64,
     token: Option<String>,
-    /// Version of the attempt under way.
+    /// Version of the attempt under way: of its first page, or the newest one of its initial events.
     version: Option<String>,
     /// The newest version of an attempt that failed.
     seen: Option<String>,
@@ -148,6 +148,7 @@ impl Engine {
         relist.token = None;
         relist.stalled = 0;
         if let Some(version) = relist.version.take()
+            && is_usable(&version)
             && !relist.seen.as_deref().is_some_and(|seen| is_before(&version, seen))
         {
             relist.seen = Some(version);
@@ -262,7 +263,7 @@ impl Engine {
 
     // === the initial stream ===
 
-    pub(super) fn on_initial_event(&mut self, kind: EventKind, now: Instant, out: &mut Vec<Action>) {
+    pub(super) fn on_initial_event(&mut self, kind: EventKind, version: &str, now: Instant, out: &mut Vec<Action>) {
         let limit = self.config.silence_limit();
         if let State::Active(request) = &mut self.state {
             request.heard = true;
@@ -273,6 +274,12 @@ impl Engine {
         }
         if let Some(relist) = &mut self.relist {
             relist.items += 1;
+            // What goes to the store stays there when the attempt is lost: the next one must not be older.
+            let newest = relist.version.get_or_insert_default();
+            if is_usable(version) && (newest.is_empty() || is_before(newest, version)) {
+                newest.clear();
+                newest.push_str(version);
+            }
         }
         out.push(Action::Apply);
     }

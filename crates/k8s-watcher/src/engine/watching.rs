@@ -37,7 +37,7 @@ impl Engine {
 
     pub(super) fn on_event(&mut self, kind: EventKind, version: &str, now: Instant, out: &mut Vec<Action>) {
         match self.open_kind() {
-            Some(RequestKind::Stream) => self.on_initial_event(kind, now, out),
+            Some(RequestKind::Stream) => self.on_initial_event(kind, version, now, out),
             Some(RequestKind::Watch) => match self.advance(version, now, out) {
                 Move::Forward | Move::Stay => out.push(Action::Apply),
                 Move::Back => {

@@ -1,9 +1,8 @@
 //! `changes()`: several readers, late, slow and dropped ones; what a batch says and what it does not.
 
-use std::collections::BTreeMap;
 use std::pin::Pin;
 
-use k8s_types::{Change, Object};
+use k8s_types::Change;
 use k8s_watcher::{Batch, Changes, SelfWrites, Watcher};
 
 use crate::support::*;
@@ -16,38 +15,6 @@ fn short(batch: &Batch) -> String {
         Change::Deleted(o) => format!("-{}", o.name()),
     });
     words.collect::<Vec<_>>().join(" ")
-}
-
-/// What a reader knows who applies batch after batch.
-#[derive(Default)]
-struct Replay(BTreeMap<String, Object>);
-
-impl Replay {
-    fn apply(&mut self, batch: &Batch) {
-        for change in &batch.changes {
-            let name = change.object().name().to_owned();
-            let known = self.0.get(&name);
-            match change {
-                Change::Created(object) => {
-                    assert!(known.is_none(), "{name} was there");
-                    self.0.insert(name, object.clone());
-                }
-                Change::Modified { old, new } => {
-                    assert_eq!(known.and_then(Object::uid), old.uid());
-                    assert_eq!(old.uid(), new.uid());
-                    self.0.insert(name, new.clone());
-                }
-                Change::Deleted(object) => {
-                    assert_eq!(known.and_then(Object::uid), object.uid());
-                    self.0.remove(&name);
-                }
-            }
-        }
-        let state = batch.snapshot.list();
-        let known: Vec<_> = self.0.values().collect();
-        assert_eq!(known.len(), state.len());
-        assert!(state.iter().zip(known).all(|(a, b)| a.uid() == b.uid() && a.same_content(b)));
-    }
 }
 
 async fn next(changes: &mut Changes) -> Batch {

@@ -9,6 +9,7 @@ mod changes_stream;
 mod connections;
 mod debounce;
 mod expiry;
+mod histories;
 mod lifecycle;
 mod lists;
 mod namespaces;

@@ -1,12 +1,13 @@
 //! What all tests of the watcher need: objects, a server, a record of callbacks.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_fake_apiserver::{FakeApiServer, RequestMatcher};
 use k8s_store::Snapshot;
 pub(crate) use k8s_types::WatcherConfig;
-use k8s_types::{ChangeStats, ListMode};
+use k8s_types::{Change, ChangeStats, ListMode, Object, ObjectKey};
 use k8s_watcher::{ChangeContext, RunningWatcher, Watcher, WatcherBuilder, WatcherHandle};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -196,5 +197,41 @@ impl Story {
 
     pub(crate) fn all(&self) -> Vec<String> {
         self.0.lock().expect("no panic under the lock").clone()
+    }
+}
+
+/// What a reader knows who applies batch after batch.
+#[derive(Default)]
+pub(crate) struct Replay(BTreeMap<ObjectKey, Object>);
+
+impl Replay {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn apply(&mut self, batch: &k8s_watcher::Batch) {
+        for change in &batch.changes {
+            let name = ObjectKey::of(change.object());
+            let known = self.0.get(&name);
+            match change {
+                Change::Created(object) => {
+                    assert!(known.is_none(), "{name} was there");
+                    self.0.insert(name, object.clone());
+                }
+                Change::Modified { old, new } => {
+                    assert_eq!(known.and_then(Object::uid), old.uid());
+                    assert_eq!(old.uid(), new.uid());
+                    self.0.insert(name, new.clone());
+                }
+                Change::Deleted(object) => {
+                    assert_eq!(known.and_then(Object::uid), object.uid());
+                    self.0.remove(&name);
+                }
+            }
+        }
+        let state = batch.snapshot.list();
+        let known: Vec<_> = self.0.values().collect();
+        assert_eq!(known.len(), state.len());
+        assert!(state.iter().zip(known).all(|(a, b)| a.uid() == b.uid() && a.same_content(b)));
     }
 }
