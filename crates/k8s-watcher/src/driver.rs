@@ -73,18 +73,26 @@ impl Driver {
         self.step_all(|| Input::Start);
         self.publish_status();
         loop {
-            tokio::select! {
+            let taken = tokio::select! {
                 biased;
                 () = shared.stop.cancelled() => break,
-                () = shared.relist.notified() => self.step_all(|| Input::Relist),
-                () = std::future::poll_fn(|cx| self.poll_work(cx)) => {}
-            }
+                () = shared.relist.notified() => {
+                    self.step_all(|| Input::Relist);
+                    0
+                }
+                taken = std::future::poll_fn(|cx| self.poll_work(cx)) => taken,
+            };
             self.applier.commit();
             self.publish_status();
             while self.applier.tidy() {
                 tokio::task::yield_now().await;
             }
-            tokio::task::consume_budget().await;
+            if taken < BATCH {
+                tokio::task::consume_budget().await;
+            } else {
+                // There is more, perhaps for long. Callbacks are due meanwhile, and they are started by this task.
+                tokio::task::yield_now().await;
+            }
         }
         self.applier.commit();
     }
@@ -95,8 +103,8 @@ impl Driver {
         }
     }
 
-    /// Takes what is ready in any scope; ready once there was something.
-    fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Takes what is ready in any scope; ready once there was something, with how much.
+    fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
         let mut taken = 0;
         let mut silent = 0;
         while taken < BATCH && silent < self.scopes.len() {
@@ -114,7 +122,7 @@ impl Driver {
             }
         }
         self.turn = self.turn.wrapping_add(1);
-        if taken > 0 { Poll::Ready(()) } else { Poll::Pending }
+        if taken > 0 { Poll::Ready(taken) } else { Poll::Pending }
     }
 
     fn arrived(&mut self, at: usize, arrival: Arrival) {

@@ -62,6 +62,20 @@ async fn c46_the_last_event_of_a_burst_is_covered_by_another_callback() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_burst_that_keeps_the_reader_busy_does_not_hold_back_the_first_callback() {
+    let server = server([]).await;
+    let (watcher, record) = watching(&server, config().debounce(ms(100))).await;
+    for i in 0..8_000 {
+        server.apply(config_map(&format!("m{}", i % 100), &i.to_string())).unwrap();
+    }
+    settle(secs(1)).await;
+    let calls = record.calls();
+    assert_eq!(record.totals(), (100, 7_900, 0));
+    assert!(calls[0].1.total() <= 1_024, "the first call came only after {} changes", calls[0].1.total());
+    drop(watcher);
+}
+
+#[tokio::test(start_paused = true)]
 async fn zero_debounce_calls_for_each_batch_at_once() {
     let server = server([]).await;
     let (watcher, record) = watching(&server, config()).await;

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastrand::Rng;
-use k8s_fake_apiserver::{Any, FakeApiServer, FaultRule, List, Status, StreamingLists, Watch};
+use k8s_fake_apiserver::{Any, FakeApiServer, FaultRule, List, Replica, Status, StreamingLists, Watch};
 use k8s_store::Snapshot;
 use k8s_types::ListMode;
-use k8s_watcher::{RunningWatcher, WatcherHandle};
+use k8s_watcher::{RunningWatcher, Watcher, WatcherHandle};
 use serde_json::Value;
 use tokio::time::Instant;
+use tower::Service;
 
 use crate::support::*;
 
@@ -65,6 +66,7 @@ struct History {
     rng: Rng,
     story: Story,
     server: FakeApiServer,
+    replica: Replica,
     watcher: RunningWatcher,
     selection: Selection,
     namespaces: Option<Vec<&'static str>>,
@@ -76,6 +78,8 @@ struct History {
     newest: HashMap<String, u64>,
     begin: Instant,
     lists_by_hand: usize,
+    /// How many requests stand in the story.
+    told: usize,
 }
 
 impl History {
@@ -88,11 +92,15 @@ impl History {
             StreamingLists::Refused,
             StreamingLists::Ignored,
         ]);
+        let lag = rng.bool();
+        // A real server that lags sends no bookmark below the version that was asked for, and a stream without a version
+        // is as new as the storage; this one does and is not.
+        let bookmarks = if lag { secs(86_400) } else { secs(rng.u64(5..60)) };
         let server = FakeApiServer::builder()
             .revision(9 * SET_BACK)
             .history(rng.usize(10..200))
             .streaming_lists(streaming.unwrap_or_default())
-            .bookmark_interval(secs(rng.u64(5..60)))
+            .bookmark_interval(bookmarks)
             .seed(seed)
             .start()
             .await
@@ -104,7 +112,7 @@ impl History {
         let namespaces = rng.bool().then(|| vec!["a", "b"]);
         let during_sync = rng.bool();
         let mut config = config()
-            .list_mode(if rng.bool() { ListMode::Paged } else { ListMode::Streaming })
+            .list_mode(if lag || rng.bool() { ListMode::Paged } else { ListMode::Streaming })
             .page_size(rng.u32(1..20))
             .call_on_change_during_sync(during_sync)
             .debounce(ms(rng.u64(0..3) * 100))
@@ -114,14 +122,26 @@ impl History {
             Selection::Label => config = config.label_selector("app in (x, y)"),
             Selection::Field => config = config.field_selector("data.value=x"),
         }
+        if rng.bool() {
+            config = config.ignore_fields(["data.more"]);
+        }
         if let Some(namespaces) = &namespaces {
             config = config.namespaces(namespaces.clone());
         }
-        story.tell(format!("{config:?} on {streaming:?}"));
+        story.tell(format!("{config:?} on {streaming:?}, two servers: {lag}"));
         let initial = Arc::new(AtomicU64::new(0));
         let count = initial.clone();
-        let (builder, record) = recorded(&server, config);
-        let watcher = builder
+        let replica = server.replica();
+        let record = Record::new();
+        let (on_change, mut slowness) = (record.clone(), rng.fork());
+        let most = [0, 0, 500, 30_000][slowness.usize(0..4)];
+        let slowness = std::sync::Mutex::new(slowness);
+        let client = if lag { either(&server, &replica, rng.fork()) } else { server.client() };
+        let watcher = Watcher::builder(client, config)
+            .on_change_async(move |change| {
+                on_change.push(&change);
+                tokio::time::sleep(ms(slowness.lock().expect("no panic under the lock").u64(0..=most)))
+            })
             .on_sync_complete_async(move |_, objects| {
                 count.fetch_add(objects as u64, Ordering::SeqCst);
                 async {}
@@ -142,6 +162,7 @@ impl History {
             rng,
             story,
             server,
+            replica,
             watcher,
             selection,
             namespaces,
@@ -152,6 +173,7 @@ impl History {
             newest: HashMap::new(),
             begin,
             lists_by_hand: 0,
+            told: 0,
         }
     }
 
@@ -179,6 +201,11 @@ impl History {
                 self.watcher.relist();
             }
             89..91 => self.restore(),
+            91..95 => {
+                let lag = self.rng.u64(0..30);
+                self.story.tell(format!("a replica is {lag} behind"));
+                self.replica.set_lag(lag);
+            }
             _ => {}
         }
         if self.rng.u32(0..3) == 0 {
@@ -186,6 +213,7 @@ impl History {
             let wait = ms(self.rng.u64(0..1 << magnitude));
             self.story.tell(format!("{wait:?} pass at {:?}", self.begin.elapsed()));
             settle(wait).await;
+            self.tell_requests();
         }
         self.look();
     }
@@ -251,6 +279,15 @@ impl History {
         self.newest.clear();
     }
 
+    fn tell_requests(&mut self) {
+        let requests = self.server.journal().requests();
+        for request in &requests[self.told..] {
+            self.story.tell(format!("    {request} at {:?}", request.at));
+        }
+        self.told = requests.len();
+        self.story.tell(format!("    {:?}", self.watcher.last_watch_error().map(|e| e.to_string())));
+    }
+
     /// What holds at any moment.
     fn look(&mut self) {
         let snapshot = self.watcher.store().snapshot();
@@ -273,6 +310,7 @@ impl History {
     async fn end(mut self) {
         self.story.tell(format!("all is well from {:?} on", self.begin.elapsed()));
         self.server.faults().clear();
+        self.replica.set_lag(0);
         self.watcher.wait_for_sync(secs(900)).await.expect("it syncs");
         let deadline = Instant::now() + secs(900);
         while stored(&self.watcher.store().snapshot()) != self.selected() {
@@ -320,6 +358,15 @@ impl History {
         let most = scopes * (20 + 3 * seconds + self.lists_by_hand);
         assert!(requests <= most, "{requests} requests in {seconds} s");
     }
+}
+
+/// A client whose requests go to one server or the other.
+fn either(server: &FakeApiServer, replica: &Replica, mut rng: Rng) -> kube::Client {
+    let (server, replica) = (server.service(), replica.service());
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        if rng.bool() { server.clone() } else { replica.clone() }.call(request)
+    });
+    kube::Client::new(service, "default")
 }
 
 fn check_statistics(record: &Record, initial: u64, during_sync: bool, objects: u64) {
