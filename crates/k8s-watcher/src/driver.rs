@@ -72,7 +72,9 @@ impl Driver {
         }
         self.step_all(|| Input::Start);
         self.publish_status();
+        let mut commit_at = None;
         loop {
+            let due = self.applier.commit_due();
             let taken = tokio::select! {
                 biased;
                 () = shared.stop.cancelled() => break,
@@ -81,8 +83,9 @@ impl Driver {
                     0
                 }
                 taken = std::future::poll_fn(|cx| self.poll_work(cx)) => taken,
+                () = reached(commit_at) => 0,
             };
-            self.applier.commit();
+            commit_at = self.applier.commit_due();
             self.publish_status();
             while self.applier.tidy() {
                 tokio::task::yield_now().await;
@@ -94,7 +97,6 @@ impl Driver {
                 tokio::task::yield_now().await;
             }
         }
-        self.applier.commit();
     }
 
     fn step_all(&mut self, input: impl Fn() -> Input<'static>) {
@@ -294,6 +296,14 @@ impl Driver {
             s.restarts = progress.iter().map(|p| p.restarts).sum();
             s.last_watch_error.clone_from(&self.last_error);
         });
+    }
+}
+
+/// Waits for a moment, or for ever.
+async fn reached(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -111,7 +111,6 @@ struct Counters {
     last_contact: Option<Instant>,
     relists: u64,
     restarts: u64,
-    undecodable: u64,
     /// The next watch continues a former one.
     reopening: bool,
 }
@@ -120,16 +119,12 @@ struct Counters {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Progress {
     pub(crate) phase: Phase,
-    /// The initial list is complete.
-    pub(crate) synced: bool,
     /// When the server was last heard.
     pub(crate) last_contact: Option<Instant>,
     /// Full lists after the initial one.
     pub(crate) relists: u64,
     /// Watches that continued a former one.
     pub(crate) restarts: u64,
-    /// Undecodable events that were reported to the engine.
-    pub(crate) undecodable: u64,
 }
 
 impl Engine {
@@ -233,11 +228,9 @@ impl Engine {
     pub(crate) fn progress(&self) -> Progress {
         Progress {
             phase: self.phase(),
-            synced: self.progress.synced,
             last_contact: self.progress.last_contact,
             relists: self.progress.relists,
             restarts: self.progress.restarts,
-            undecodable: self.progress.undecodable,
         }
     }
 

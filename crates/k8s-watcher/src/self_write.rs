@@ -27,7 +27,7 @@ const CAPACITY: usize = 4096;
 /// own.record(&ingresses, Some("shop"), "cart", "50");
 /// assert!(own.is_own(&ingresses, Some("shop"), "cart", "50"));
 /// assert!(!own.is_own(&ingresses, Some("shop"), "cart", "51"));
-/// # Ok::<(), k8s_types::Error>(())
+/// # Ok::<(), k8s_types::ParseError>(())
 /// ```
 #[derive(Clone, Default)]
 pub struct SelfWrites {

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Not running yet: nothing was asked from the server.
+    /// Not running yet, or asking the server whether the kind has namespaces.
     #[default]
     Starting,
     /// Reading the full state, in pages or as a stream. Before the first sync this is the initial

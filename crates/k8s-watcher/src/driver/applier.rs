@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_indexer::FieldSelector;
 use k8s_packed::Encoder;
@@ -13,6 +14,9 @@ use crate::engine::version;
 use crate::frame::BadObject;
 use crate::handle::Shared;
 use crate::transition::{Reported, Transition, gone, shown};
+
+/// How far apart commits of the initial load are at least.
+const LOAD_COMMITS: Duration = Duration::from_millis(20);
 
 /// How many names of undecodable objects are remembered so that each is logged once.
 const REMEMBERED_BAD: usize = 1024;
@@ -27,6 +31,7 @@ pub(super) struct Applier {
     /// The store differs from what readers see.
     is_dirty: bool,
     is_loaded: bool,
+    committed: Instant,
     skipped: u64,
     last_skipped: Option<String>,
     known_bad: HashSet<(Option<String>, Option<String>)>,
@@ -57,6 +62,7 @@ impl Applier {
             batch: vec![],
             is_dirty: false,
             is_loaded: false,
+            committed: Instant::now(),
             skipped: 0,
             last_skipped: None,
             known_bad: HashSet::new(),
@@ -107,15 +113,13 @@ impl Applier {
                 "object cannot be decoded; skipped"
             );
         }
-        let Some(name) = &bad.name else { return };
-        if is_delete {
-            let namespace = bad.namespace.as_deref();
-            if let Some(last) = self.writer.remove(namespace, name) {
-                self.is_dirty = true;
-                self.batch.push(Change::Deleted(last));
-            }
-        } else {
-            self.writer.touch(bad.namespace.as_deref(), name);
+        let Some((namespace, name)) = bad.name.as_deref().map(|name| (bad.namespace.as_deref(), name)) else { return };
+        let is_stale = is_before(bad.resource_version.as_deref(), self.writer.get(namespace, name));
+        if !is_delete || is_stale {
+            self.writer.touch(namespace, name);
+        } else if let Some(last) = self.writer.remove(namespace, name) {
+            self.is_dirty = true;
+            self.batch.push(Change::Deleted(last));
         }
     }
 
@@ -182,11 +186,19 @@ impl Applier {
         self.shared.mailbox.loaded(self.writer.len());
     }
 
+    /// When what is there has to be committed, if there is anything: at once, but during the initial load, which
+    /// nobody may take for complete, not for each portion that a slow server sends.
+    pub(super) fn commit_due(&self) -> Option<Instant> {
+        let pause = if self.is_loaded { Duration::ZERO } else { LOAD_COMMITS };
+        self.is_dirty.then(|| self.committed + pause)
+    }
+
     /// Readers see everything so far, in one step; listeners learn of it.
     pub(super) fn commit(&mut self) {
         if !self.is_dirty {
             return;
         }
+        self.committed = Instant::now();
         self.is_dirty = false;
         let snapshot = self.writer.commit();
         self.shared.feed.publish(&snapshot, &self.batch);
@@ -236,7 +248,11 @@ impl Origin {
 
     /// Whether what came is older than what the store has, as a lagging server may show it.
     fn is_stale(self, object: &Object, stored: Option<&Object>) -> bool {
-        let version = object.resource_version().zip(stored.and_then(Object::resource_version));
-        self.versions_hold() && version.is_some_and(|(version, stored)| version::is_before(version, stored))
+        self.versions_hold() && is_before(object.resource_version(), stored)
     }
+}
+
+fn is_before(version: Option<&str>, stored: Option<&Object>) -> bool {
+    let stored = stored.and_then(Object::resource_version);
+    version.zip(stored).is_some_and(|(version, stored)| version::is_before(version, stored))
 }

@@ -163,11 +163,11 @@ impl Scope {
                     }
                 }
                 Outstanding::Refused { status, retry_after, body, text } => {
-                    if let Some(Ok(bytes)) = ready!(poll_bytes(body, cx)) {
-                        if text.len() + bytes.len() <= MAX_REFUSAL {
-                            text.extend_from_slice(&bytes);
-                            continue;
-                        }
+                    if let Some(Ok(bytes)) = ready!(poll_bytes(body, cx))
+                        && text.len() + bytes.len() <= MAX_REFUSAL
+                    {
+                        text.extend_from_slice(&bytes);
+                        continue;
                     }
                     let (status, retry_after) = (*status, *retry_after);
                     let failure = Failure::from_json(text);

@@ -62,15 +62,10 @@ impl Engine {
     }
 
     pub(super) fn on_undecodable(&mut self, version: &str, now: Instant, out: &mut Vec<Action>) {
-        match self.open_kind() {
-            Some(RequestKind::Stream) => self.progress.undecodable += 1,
-            Some(RequestKind::Watch) => {
-                self.progress.undecodable += 1;
-                if let Move::Back = self.advance(version, now, out) {
-                    self.on_backwards("an undecodable event", version, now, out);
-                }
-            }
-            _ => {}
+        if let Some(RequestKind::Watch) = self.open_kind()
+            && let Move::Back = self.advance(version, now, out)
+        {
+            self.on_backwards("an undecodable event", version, now, out);
         }
     }
 

@@ -110,6 +110,23 @@ async fn c20_a_good_object_that_turns_bad_stays_as_it_was_until_it_is_good_again
 }
 
 #[tokio::test(start_paused = true)]
+async fn c20_a_late_delete_in_a_bad_state_does_not_take_away_what_is_newer() {
+    let server = server([config_map("a", "x"), config_map("b", "x")]).await;
+    let at = server.revision();
+    server.advance(10);
+    server.faults().on(Watch::of(MAPS)).nth(1).line(line("DELETED", "b", at + 1, &deep(130)));
+    // The first page is old, the second has an object that is newer than the delete of its predecessor.
+    server.faults().on(List::of(MAPS)).nth(1).edit_body(move |page| {
+        page["metadata"]["resourceVersion"] = at.to_string().into();
+        page["items"][1]["metadata"]["resourceVersion"] = (at + 5).to_string().into();
+    });
+    let (watcher, record) = watching(&server, paged()).await;
+    settle(secs(1)).await;
+    assert_eq!((watcher.status().skipped, record.len()), (1, 0));
+    assert_eq!(names(&watcher), ["a", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn c20_a_bad_object_among_initial_events_is_skipped() {
     let server = server(many(3)).await;
     server.faults().on(Watch::of(MAPS)).nth(1).after(1).line(line("ADDED", "bad", 5, &deep(130)));

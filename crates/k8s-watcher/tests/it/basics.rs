@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_types::Change;
 use k8s_watcher::Watcher;
 
-use crate::support::{LONG, Record, config, config_map, eventually, names, server, settle};
+use crate::support::*;
 
 #[tokio::test(start_paused = true)]
 async fn load_then_live_changes() {
@@ -70,4 +70,42 @@ async fn a_stream_begins_with_the_state_and_goes_on_with_net_changes() {
     watcher.stop();
     assert!(changes.next().await.is_none());
     watcher.join().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn on_many_threads_nothing_is_lost_either() {
+    let server = server(many(1_000)).await;
+    let record = Record::new();
+    let on_change = record.clone();
+    let watcher = Watcher::builder(server.client(), config().debounce(Duration::from_millis(1)))
+        .on_change(move |change| on_change.push(&change))
+        .spawn()
+        .expect("a sound configuration");
+    assert_eq!(watcher.wait_for_sync(LONG).await.expect("syncs"), 1_000);
+    let mut changes = watcher.changes();
+    let mut replay = Replay::default();
+    replay.apply(&changes.next().await.expect("the state"));
+    let writes = {
+        let server = server.clone();
+        tokio::spawn(async move {
+            for i in 0..2_000 {
+                server.apply(config_map(&format!("m{:04}", i % 1_100), &format!("{i}"))).expect("applies");
+                if i % 50 == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+        })
+    };
+    while replay.len() < 1_100 || label(&watcher, "m0899").as_deref() != Some("1999") {
+        replay.apply(&changes.next().await.expect("the watcher lives"));
+    }
+    writes.await.expect("no panic");
+    let handle = watcher.handle().clone();
+    watcher.shutdown().await;
+    while let Some(batch) = changes.next().await {
+        replay.apply(&batch);
+    }
+    assert_eq!(stored(&handle.store().snapshot()), served(&server, MAPS));
+    assert_eq!(record.totals(), (100, 1_900, 0));
+    check_index(&handle.store().snapshot());
 }

@@ -175,7 +175,7 @@ async fn force_sync_during_the_load_is_initial_where_callbacks_run_during_the_lo
     let (builder, record) = recorded(&server, paged().page_size(2).call_on_change_during_sync(true).debounce(secs(10)));
     let watcher = builder.spawn().unwrap();
     second.wait_for(1).await;
-    settle(ms(10)).await;
+    settle(ms(100)).await;
     assert_eq!(record.len(), 1);
     watcher.force_sync();
     settle(ms(10)).await;

@@ -40,7 +40,7 @@ fn c33_a_kind_that_is_installed_later_is_found_within_35_seconds() {
         assert_eq!(reports[0].class, ErrorClass::NotFound);
         assert_eq!(reports[0].verb, Verb::List);
         sim.run(end + secs(35));
-        assert!(sim.engine.progress().synced);
+        assert!(sim.engine.progress.synced);
         assert_eq!(sim.count(|a| matches!(a, Action::Recovered { .. })), 1);
     }
 }
@@ -61,7 +61,7 @@ fn c35_a_missing_right_is_reported_with_verb_and_message() {
     assert_eq!((report.class, report.code, report.verb), (ErrorClass::Forbidden, Some(403), Verb::List));
     assert_eq!(report.message, "pods is forbidden");
     sim.run(secs(95));
-    assert!(sim.engine.progress().synced);
+    assert!(sim.engine.progress.synced);
 
     // The watch only: the list goes through, the watch is tried without further lists.
     for config in [paged(), streaming()] {
@@ -71,7 +71,7 @@ fn c35_a_missing_right_is_reported_with_verb_and_message() {
             _ => watch("+11"),
         });
         sim.run(secs(5));
-        assert!(sim.engine.progress().synced);
+        assert!(sim.engine.progress.synced);
         assert_eq!(sim.reports().last().map(|report| report.verb), Some(Verb::Watch));
         sim.run(secs(95));
         assert_eq!(sim.finished(), 1);

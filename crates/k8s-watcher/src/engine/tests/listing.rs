@@ -22,7 +22,7 @@ fn progress_counts_pages_and_items() {
     let mut sim = Sim::scripted(paged(), vec![part(10, 500, "a"), part(10, 300, "b"), vec![]]);
     sim.run(secs(1));
     assert_eq!(sim.phase(), Phase::Listing { pages: 2, items: 800 });
-    assert!(!sim.engine.progress().synced);
+    assert!(!sim.engine.progress.synced);
     assert_eq!(sim.engine.resume_version(), None);
 }
 

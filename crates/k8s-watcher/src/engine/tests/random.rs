@@ -109,7 +109,7 @@ proptest! {
         // A fault costs at most the idle limit and the longest wait.
         sim.run(secs(60 + 400 * faults.len() as u64));
         prop_assert_eq!(sim.phase(), Phase::Watching);
-        prop_assert!(sim.engine.progress().synced);
+        prop_assert!(sim.engine.progress.synced);
         prop_assert!(sim.engine.resume_version().is_some());
         let served = sim.requests.len() - faults.len().min(sim.requests.len());
         prop_assert!(served > 0 || faults.is_empty() || faults.iter().any(|(fault, _)| fault.is_none()));

@@ -91,7 +91,6 @@ fn c20_an_undecodable_event_stops_nothing_and_moves_on() {
     let mut sim = Sim::scripted(paged(), script);
     sim.run(secs(5));
     sim.expect_asked(&["LIST", "WATCH 10", "WATCH 13"]);
-    assert_eq!(sim.engine.progress().undecodable, 2);
     // Also among initial events.
     let mut sim = Sim::scripted(streaming(), vec![watch("+5 BAD@7 BAD +6 END@10 +11")]);
     sim.run(secs(5));
