@@ -74,7 +74,6 @@ impl Driver {
         self.publish_status();
         let mut commit_at = None;
         loop {
-            let due = self.applier.commit_due();
             let taken = tokio::select! {
                 biased;
                 () = shared.stop.cancelled() => break,
