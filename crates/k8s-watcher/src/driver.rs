@@ -72,8 +72,8 @@ impl Driver {
         }
         self.step_all(|| Input::Start);
         self.publish_status();
-        let mut commit_at = None;
         loop {
+            let commit_at = self.applier.commit_due();
             let taken = tokio::select! {
                 biased;
                 () = shared.stop.cancelled() => break,
@@ -84,7 +84,9 @@ impl Driver {
                 taken = std::future::poll_fn(|cx| self.poll_work(cx)) => taken,
                 () = reached(commit_at) => 0,
             };
-            commit_at = self.applier.commit_due();
+            if self.applier.commit_due().is_some_and(|due| due <= Instant::now()) {
+                self.applier.commit();
+            }
             self.publish_status();
             while self.applier.tidy() {
                 tokio::task::yield_now().await;
@@ -96,6 +98,7 @@ impl Driver {
                 tokio::task::yield_now().await;
             }
         }
+        self.applier.commit();
     }
 
     fn step_all(&mut self, input: impl Fn() -> Input<'static>) {
