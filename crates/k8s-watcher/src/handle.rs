@@ -38,14 +38,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(resource: Gvr, store: MemoryStore) -> Self {
+    pub(crate) fn new(resource: Gvr, store: MemoryStore, mailbox: Mailbox) -> Self {
         let feed = Feed::new(store.snapshot());
         Self {
             resource,
             store,
             feed,
-            mailbox: Mailbox::default(),
-            status: StatusCell(watch::Sender::new(Status::default())),
+            mailbox,
+            status: StatusCell::new(),
             stop: CancellationToken::new(),
             relist: Notify::new(),
         }
@@ -53,11 +53,31 @@ impl Shared {
 }
 
 /// The status, written by the driver and the notifier, read by everybody.
-pub(crate) struct StatusCell(watch::Sender<Status>);
+///
+/// Where a watcher is in its life has a channel of its own: who waits for the sync is not to be woken by each
+/// batch of a load.
+pub(crate) struct StatusCell {
+    status: watch::Sender<Status>,
+    life: watch::Sender<Life>,
+}
+
+/// Where a watcher is in its life.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Life {
+    Loading,
+    /// The initial load is complete, with this many objects.
+    Synced(usize),
+    /// It has ended before the initial load was complete.
+    Stopped,
+}
 
 impl StatusCell {
+    fn new() -> Self {
+        Self { status: watch::Sender::new(Status::default()), life: watch::Sender::new(Life::Loading) }
+    }
+
     pub(crate) fn update(&self, change: impl FnOnce(&mut Status)) {
-        self.0.send_modify(change);
+        self.status.send_modify(change);
     }
 
     /// The initial load is complete and told.
@@ -66,6 +86,19 @@ impl StatusCell {
             s.synced = true;
             s.synced_at = Some(Instant::now());
             s.initial_objects = Some(objects);
+        });
+        self.life.send_replace(Life::Synced(objects));
+    }
+
+    /// The watcher has ended.
+    pub(crate) fn stopped(&self) {
+        self.update(|s| s.phase = Phase::Stopped);
+        self.life.send_if_modified(|life| {
+            let is_loading = *life == Life::Loading;
+            if is_loading {
+                *life = Life::Stopped;
+            }
+            is_loading
         });
     }
 }
@@ -94,27 +127,27 @@ impl WatcherHandle {
 
     /// The watcher's state at this moment.
     pub fn status(&self) -> Status {
-        self.shared.status.0.borrow().clone()
+        self.shared.status.status.borrow().clone()
     }
 
     /// The watcher's state as it changes; the last value wins.
     pub fn status_changes(&self) -> watch::Receiver<Status> {
-        self.shared.status.0.subscribe()
+        self.shared.status.status.subscribe()
     }
 
     /// Whether the initial load is complete and callbacks have been told of it. Stays true.
     pub fn is_synced(&self) -> bool {
-        self.shared.status.0.borrow().synced
+        self.shared.status.status.borrow().synced
     }
 
     /// Whether the watcher has ended.
     pub fn is_stopped(&self) -> bool {
-        self.shared.status.0.borrow().phase == Phase::Stopped
+        self.shared.status.status.borrow().phase == Phase::Stopped
     }
 
     /// The last failure of a list or a watch, kept after recovery.
     pub fn last_watch_error(&self) -> Option<WatchError> {
-        self.shared.status.0.borrow().last_watch_error.clone()
+        self.shared.status.status.borrow().last_watch_error.clone()
     }
 
     /// Waits until the initial load is complete: store, indexes and the callbacks about it; gives the number of
@@ -130,17 +163,19 @@ impl WatcherHandle {
     ///
     /// Nothing changes when the future is dropped.
     pub async fn wait_for_sync(&self, deadline: Duration) -> Result<usize, SyncError> {
-        let mut status = self.shared.status.0.subscribe();
-        let decided = status.wait_for(|s| s.synced || s.phase == Phase::Stopped);
-        match tokio::time::timeout(deadline, decided).await {
-            Ok(Ok(status)) if status.synced => return Ok(status.initial_objects.unwrap_or(status.objects)),
-            Ok(_) => {
-                return Err(SyncError::Stopped {
-                    resource: self.shared.resource.clone(),
-                    last: self.last_watch_error().map(Box::new),
-                });
-            }
-            Err(_) => {}
+        let mut life = self.shared.status.life.subscribe();
+        let decided = life.wait_for(|life| *life != Life::Loading);
+        let ended = match tokio::time::timeout(deadline, decided).await {
+            Ok(Ok(life)) => match *life {
+                Life::Synced(objects) => return Ok(objects),
+                Life::Loading | Life::Stopped => true,
+            },
+            Ok(Err(_)) => true,
+            Err(_) => false,
+        };
+        if ended {
+            let last = self.last_watch_error().map(Box::new);
+            return Err(SyncError::Stopped { resource: self.shared.resource.clone(), last });
         }
         let now = self.status();
         Err(SyncError::Deadline {

@@ -12,10 +12,12 @@ use crate::debounce::{Debouncer, Decision};
 use crate::handle::{Shared, WatcherHandle};
 
 /// What the driver leaves for the callbacks: a few numbers, however slow they are.
-#[derive(Default)]
 pub(crate) struct Mailbox {
     state: Mutex<Mail>,
     wake: Notify,
+    /// Whether anybody is told of the load, and of what happens after it.
+    hears_load: bool,
+    hears_live: bool,
 }
 
 #[derive(Default)]
@@ -31,8 +33,22 @@ struct Mail {
 }
 
 impl Mailbox {
+    pub(crate) fn new(callbacks: &Callbacks) -> Self {
+        let hears_live = callbacks.on_change.is_some();
+        Self {
+            state: Mutex::default(),
+            wake: Notify::new(),
+            hears_load: hears_live && callbacks.during_sync,
+            hears_live,
+        }
+    }
+
     /// Something happened; the initial load is told apart from what comes after it.
     pub(crate) fn changed(&self, stats: &ChangeStats) {
+        let is_heard = if stats.is_initial_sync { self.hears_load } else { self.hears_live };
+        if !is_heard {
+            return;
+        }
         let mut mail = self.state.lock();
         if stats.is_initial_sync {
             mail.load.merge(stats)

@@ -14,9 +14,8 @@ use crate::callback::{Callback, ChangeContext, Outcome};
 use crate::debounce::Debouncer;
 use crate::driver::Driver;
 use crate::handle::{Shared, WatcherHandle};
-use crate::notify::{Callbacks, Notifier};
+use crate::notify::{Callbacks, Mailbox, Notifier};
 use crate::plan::Plan;
-use crate::status::Phase;
 
 /// Puts together what a [`Watcher`] needs besides its configuration: callbacks, and a filter for own writes.
 #[must_use = "a builder does nothing until `build` or `spawn`"]
@@ -226,7 +225,7 @@ impl WatcherBuilder {
         let Self { client, config, mut callbacks, own_writes } = self;
         let plan = Plan::new(&client, &config, own_writes)?;
         callbacks.during_sync = plan.call_on_change_during_sync;
-        let shared = Arc::new(Shared::new(plan.requests.gvr.clone(), plan.store.clone()));
+        let shared = Arc::new(Shared::new(plan.requests.gvr.clone(), plan.store.clone(), Mailbox::new(&callbacks)));
         let debouncer = Debouncer::new(plan.debounce);
         Ok(Watcher {
             handle: WatcherHandle::new(shared.clone()),
@@ -257,7 +256,7 @@ impl Drop for Ending {
     fn drop(&mut self) {
         self.0.mailbox.close();
         self.0.feed.close();
-        self.0.status.update(|s| s.phase = Phase::Stopped);
+        self.0.status.stopped();
     }
 }
 
