@@ -133,8 +133,11 @@ impl Line {
 
         // What nothing can be faster than by much: a plain map with the keys in it, and nothing else.
         let text = |s: &String| -> Arc<str> { s.as_str().into() };
+        // Filled in another order than it is read, or the processor would guess where the next key lies.
+        let mut sorted: Vec<_> = names.iter().collect();
+        sorted.sort();
         let plain: HashMap<_, _, foldhash::fast::RandomState> =
-            names.iter().enumerate().map(|(i, (ns, name))| ((text(ns), text(name)), i)).collect();
+            sorted.iter().enumerate().map(|(i, (ns, name))| ((text(ns), text(name)), i)).collect();
         let plain_keys: Vec<_> = names.iter().map(|(ns, name)| (text(ns), text(name))).collect();
         let mut bare = vec![];
         for _ in 0..5 {
