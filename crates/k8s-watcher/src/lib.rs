@@ -44,8 +44,9 @@
 //!
 //! # What you can rely on
 //!
-//! - **The store** has, for each object, some version that the server had, and never goes back to an older one. When
-//!   the watch is caught up it equals the server's selection. A commit is seen whole: indexes and objects agree.
+//! - **The store** has, for each object, some version that the server had, and never goes back to an older one, unless
+//!   the cluster itself was set back (a restore from a backup), which is noticed and reported. When the watch is caught
+//!   up it equals the server's selection. A commit is seen whole: indexes and objects agree.
 //! - **A relist reports differences only**: an object that vanished while the watch was down is a delete like any
 //!   other; one that is as it was is nothing.
 //! - **No change** is one that left uid and content alone, apart from `metadata.resourceVersion` and ignored fields.
@@ -60,7 +61,8 @@
 //! - **Failures** of the server are tried again for ever, slower and slower up to the backoff's limit, and show in
 //!   [`status`](WatcherHandle::status). A watch that is silent for longer than its idle limit is taken for dead.
 //! - **An object that cannot be held** (nested deeper than 127 levels, without a name, or no JSON) is skipped, counted
-//!   in the status and logged once; its last good state stays in the store until a delete.
+//!   in the status and logged once; its last good state stays in the store until a delete, as far as its name can be
+//!   read.
 //!
 //! # Features
 //!

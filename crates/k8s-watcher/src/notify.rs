@@ -131,11 +131,8 @@ impl Notifier {
         let mut mail = self.shared.mailbox.state.lock();
         let forced = std::mem::take(&mut mail.forced);
         let outcome = (mail.loaded, mail.closed);
-        if self.callbacks.on_change.is_none() {
-            mail.load = ChangeStats::default();
-            mail.live = ChangeStats::default();
-        } else if synced || self.callbacks.during_sync {
-            if forced {
+        if synced || self.callbacks.during_sync {
+            if forced && self.callbacks.on_change.is_some() {
                 self.debouncer.force(now);
             }
             // What comes between the load and its announcement waits for the announcement.
@@ -170,14 +167,8 @@ impl Notifier {
     /// The end of the initial load, in the order that users can rely on: callbacks about it, then synced, then
     /// `on_sync_complete`.
     async fn complete_sync(&mut self, objects: usize) {
-        let load = {
-            let mut mail = self.shared.mailbox.state.lock();
-            if !self.callbacks.during_sync {
-                mail.load = ChangeStats::default();
-            }
-            mail.load
-        };
-        if !load.is_empty() {
+        let has_load = !self.shared.mailbox.state.lock().load.is_empty();
+        if has_load {
             self.fire(false).await;
         }
         self.shared.feed.loaded();

@@ -222,31 +222,51 @@ async fn c25_a_lagging_server_cannot_take_the_store_back() {
     same_as_served(&watcher, &server).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_late_delete_event_does_not_take_away_what_is_newer() {
-    // Pages of different ages: the second one has an object that was re-created after the first page was read, so
-    // the watch from the first page's version still brings the delete of its predecessor.
+/// A load whose second page is newer than its first, so that the watch, which begins at the version of the first, brings
+/// what the store has got over already. `meanwhile` happens between the pages; the second shows what `b` is then.
+async fn late_events(meanwhile: impl FnOnce(&FakeApiServer)) -> (FakeApiServer, k8s_watcher::RunningWatcher, Record) {
     let server = server([config_map("a", "x"), config_map("b", "old")]).await;
     let second = server.faults().on(List::of(MAPS)).nth(2).hold();
     let (builder, record) = recorded(&server, paged().page_size(1));
     let first_version = server.revision();
     let newest = server.clone();
     server.faults().on(List::of(MAPS)).nth(2).edit_body(move |page| {
-        let b = newest.object(MAPS, Some("shop"), "b").unwrap().expect("b was made again");
+        let b = newest.object(MAPS, Some("shop"), "b").unwrap().expect("b is there");
         page["metadata"]["resourceVersion"] = newest.revision().to_string().into();
         page["items"] = json!([b]);
     });
     let watcher = builder.spawn().unwrap();
     let mut changes = watcher.changes();
     second.wait_for(1).await;
-    server.delete(MAPS, Some("shop"), "b").unwrap();
-    server.apply(config_map("b", "new")).unwrap();
+    meanwhile(&server);
     second.release();
     watcher.wait_for_sync(LONG).await.unwrap();
     assert_eq!(changes.next().await.unwrap().changes.len(), 2);
     settle(secs(5)).await;
-    let asked = asked(&server, Watch::of(MAPS));
-    assert_eq!(asked, [format!("watch resourceVersion={first_version}")]);
+    assert_eq!(asked(&server, Watch::of(MAPS)), [format!("watch resourceVersion={first_version}")]);
+    assert_eq!(changes.backlog(), 0);
+    (server, watcher, record)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_delete_event_does_not_take_away_what_is_newer() {
+    let (server, watcher, record) = late_events(|server| {
+        server.delete(MAPS, Some("shop"), "b").unwrap();
+        server.apply(config_map("b", "new")).unwrap();
+    })
+    .await;
     assert_eq!(record.calls(), [], "the store had all of it");
-    assert_eq!(label(&watcher, "b").as_deref(), Some("new"));
+    same_as_served(&watcher, &server).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_events_do_not_take_the_store_back() {
+    let (server, watcher, record) = late_events(|server| {
+        for value in ["1", "2", "3"] {
+            server.apply(config_map("b", value)).unwrap();
+        }
+    })
+    .await;
+    assert_eq!(record.calls(), [], "the store had all of it");
+    same_as_served(&watcher, &server).await;
 }

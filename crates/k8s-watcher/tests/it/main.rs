@@ -12,6 +12,7 @@ mod expiry;
 mod histories;
 mod lifecycle;
 mod lists;
+mod logs;
 mod namespaces;
 mod selection;
 mod self_writes;

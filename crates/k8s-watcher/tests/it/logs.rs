@@ -1,0 +1,158 @@
+//! What an operator reads in the log: each trouble once, and its end.
+
+use std::fmt::{Debug, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use k8s_fake_apiserver::{List, Status, Watch};
+use k8s_watcher::Watcher;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record as Fields};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+use crate::support::*;
+
+/// Collects what this crate logs at INFO and above, as `WARN message field=value …`.
+#[derive(Default)]
+struct Collector {
+    lines: Story,
+    spans: AtomicU64,
+}
+
+#[derive(Default)]
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            self.0.insert_str(0, &format!("{value:?}"));
+        } else {
+            let _ = write!(self.0, " {}={value:?}", field.name());
+        }
+    }
+}
+
+impl Subscriber for Collector {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::INFO && metadata.target().starts_with("k8s_watcher")
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(self.spans.fetch_add(1, Ordering::SeqCst) + 1)
+    }
+
+    fn record(&self, _: &Id, _: &Fields<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line::default();
+        event.record(&mut line);
+        self.lines.tell(format!("{} {}", event.metadata().level(), line.0));
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// Collects what is logged on this thread while the guard lives.
+fn collect() -> (Story, tracing::subscriber::DefaultGuard) {
+    let collector = Collector::default();
+    let lines = collector.lines.clone();
+    (lines, tracing::subscriber::set_default(collector))
+}
+
+#[tokio::test(start_paused = true)]
+async fn c33_ten_minutes_without_a_kind_are_two_lines() {
+    let (lines, _guard) = collect();
+    let server = server(many(3)).await;
+    for config in [paged(), config(), config().namespaces(["shop", "pay"])] {
+        let missing = server.faults().on(k8s_fake_apiserver::Any::request()).always().status(404);
+        let watcher = Watcher::builder(server.client(), config).spawn().unwrap();
+        settle(LONG).await;
+        missing.clear();
+        watcher.wait_for_sync(secs(35)).await.unwrap();
+        watcher.shutdown().await;
+    }
+    let all = lines.all();
+    let count = |start: &str| all.iter().filter(|line| line.starts_with(start)).count();
+    assert!(count("WARN") >= 3 && count("WARN") <= 5, "{all:#?}");
+    assert_eq!(count("INFO synced"), 3, "{all:#?}");
+    assert_eq!(count("ERROR"), 0);
+    assert!(all.iter().any(|line| line.contains("v1/configmaps: kind not served")), "{all:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trouble_is_told_once_and_its_end_as_well() {
+    let server = server(many(3)).await;
+    let (watcher, _) = watching(&server, config()).await;
+    settle(secs(20)).await;
+    let (lines, _guard) = collect();
+    for round in 1..=2 {
+        let forbidden = server.faults().on(Watch::of(MAPS)).always().status(Status::forbidden("watch", MAPS));
+        server.close_watches();
+        settle(secs(120)).await;
+        forbidden.clear();
+        settle(secs(60)).await;
+        let all = lines.all();
+        let warnings = all.iter().filter(|line| line.starts_with("WARN")).count();
+        let ends = all.iter().filter(|line| line.starts_with("INFO recovered")).count();
+        assert_eq!((warnings, ends), (round, round), "{all:#?}");
+    }
+    // What happens every day is no news: a watch that ends, a version that expires.
+    server.close_watches();
+    server.advance(10);
+    settle(secs(20)).await;
+    server.faults().on(Watch::of(MAPS)).nth(1).gone();
+    server.close_watches();
+    settle(secs(60)).await;
+    assert_eq!(watcher.status().relists, 1);
+    assert_eq!(lines.all().iter().filter(|line| line.starts_with("WARN")).count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c20_a_bad_object_is_named_once_and_again_when_it_was_good_between() {
+    let (lines, _guard) = collect();
+    let server = server([config_map("a", "x")]).await;
+    let (watcher, _) = watching(&server, config()).await;
+    settle(secs(20)).await;
+    let deep = format!("{}{}", "[".repeat(130), "]".repeat(130));
+    for part in 1..=2 {
+        for _ in 0..3 {
+            server.advance(1);
+            let line = format!(
+                r#"{{"type":"MODIFIED","object":{{"metadata":{{"namespace":"shop","name":"a","resourceVersion":"{}"}},"data":{deep}}}}}"#,
+                server.revision()
+            );
+            server.faults().on(Watch::of(MAPS)).nth(1).line(line);
+            server.close_watches();
+            settle(secs(20)).await;
+        }
+        let all = lines.all();
+        let named: Vec<_> = all.iter().filter(|line| line.starts_with("WARN object cannot be decoded")).collect();
+        assert_eq!(named.len(), part, "{all:#?}");
+        assert!(named[0].contains(r#"namespace="shop" name="a" reason="nested deeper"#), "{named:?}");
+        server.apply(config_map("a", &part.to_string())).unwrap();
+        settle(secs(1)).await;
+    }
+    assert_eq!(watcher.status().skipped, 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c51_errors_and_panics_of_callbacks_are_logged_and_what_lists_hold_is_not() {
+    let (lines, _guard) = collect();
+    let server = server([config_map("a", "password123")]).await;
+    server.faults().on(List::of(MAPS)).nth(1).end_at_byte(300);
+    let watcher = Watcher::builder(server.client(), paged())
+        .on_sync_complete_async(|_, _| async { Err::<(), _>("the disk is full") })
+        .on_change_async(|change| async move { assert!(change.stats.is_empty(), "a panic") })
+        .spawn()
+        .unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    server.apply(config_map("b", "password123")).unwrap();
+    settle(secs(1)).await;
+    let all = lines.all().join("\n");
+    assert!(all.contains("WARN callback failed") && all.contains("the disk is full"), "{all}");
+    assert!(all.contains("ERROR callback panicked"), "{all}");
+    assert!(!all.contains("password123"), "{all}");
+}
