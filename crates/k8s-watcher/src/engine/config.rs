@@ -22,8 +22,7 @@ pub(crate) struct EngineConfig {
     pub(crate) page_size: u32,
     /// How long the server shall keep a watch open, at least; up to twice that is asked, at random.
     pub(crate) watch_timeout: Duration,
-    /// How long an open watch may be silent, bookmarks included, before it is given up.
-    /// Should exceed `watch_timeout` where the server sends no bookmarks.
+    /// How long an open watch may be silent, bookmarks included, before it is given up and resumed.
     pub(crate) idle_limit: Duration,
     /// How long a request may go without an answer's head, and a page without a byte. The
     /// smaller of this and `idle_limit` counts.
