@@ -2,7 +2,8 @@
 //!
 //! One dependency for a controller that watches Ingresses, Services, EndpointSlices or Pods: it indexes them by
 //! JSONPath, waits until they are there, reads them by exact and partial key, and is called back once for a burst
-//! of changes. A cached object takes about a tenth of its JSON.
+//! of changes. A cached object takes a third (EndpointSlices) to a
+//! fourteenth (Pods) of its JSON.
 //!
 //! | module | what it has |
 //! |---|---|

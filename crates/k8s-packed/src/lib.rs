@@ -1,8 +1,8 @@
 //! Kubernetes objects as compact immutable bytes: decoded once from JSON, read without allocation, a serde citizen.
 //!
 //! A cache of a cluster mostly holds what nobody reads: of each object a controller looks at a few fields, now
-//! and then. A tree of heap maps for each is the wrong shape for that. An [`Object`] is one allocation of a
-//! tenth of the JSON's size or less, made in one pass over the wire's bytes; fields are found by stepping over
+//! and then. A tree of heap maps for each is the wrong shape for that. An [`Object`] is one allocation, a fraction of
+//! the JSON in size, made in one pass over the bytes from the wire; fields are found by stepping over
 //! the others.
 //!
 //! - One object by itself: [`Object::from_slice`], [`Object::from_value`], [`object!`].
