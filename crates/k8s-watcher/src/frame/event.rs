@@ -52,10 +52,7 @@ pub(crate) fn decode_event(encoder: &mut Encoder, line: &[u8]) -> Frame {
             Frame::Bad { kind, bad: BadObject::nameless(&object) }
         }
         Ok(Parsed::Object(kind, object)) => Frame::Object { kind, object },
-        Ok(Parsed::Bookmark(object)) => Frame::Bookmark {
-            resource_version: object.resource_version().unwrap_or_default().to_owned(),
-            initial_events_end: object.annotation(INITIAL_EVENTS_END) == Some("true"),
-        },
+        Ok(Parsed::Bookmark(object)) => bookmark(&object),
         Ok(Parsed::Error(status)) => Frame::Error(Failure::from_json(status.get().as_bytes()).unwrap_or_default()),
         // An object in an event is nested one level deeper than by itself, and its parts may be read even
         // when the whole cannot.
@@ -81,12 +78,22 @@ fn decode_apart(encoder: &mut Encoder, line: &[u8]) -> Option<Frame> {
             Ok(object) => Frame::Object { kind, object },
             Err(e) => Frame::Bad { kind, bad: BadObject::of_json(json, e.to_string()) },
         },
-        EventType::Bookmark => {
-            let bad = BadObject::of_json(json, String::new());
-            Frame::Bookmark { resource_version: bad.resource_version?, initial_events_end: false }
-        }
+        EventType::Bookmark => match Object::from_slice(json) {
+            Ok(object) => bookmark(&object),
+            Err(_) => {
+                let bad = BadObject::of_json(json, String::new());
+                Frame::Bookmark { resource_version: bad.resource_version?, initial_events_end: false }
+            }
+        },
         EventType::Error => Frame::Error(Failure::from_json(json).unwrap_or_default()),
     })
+}
+
+fn bookmark(object: &Object) -> Frame {
+    Frame::Bookmark {
+        resource_version: object.resource_version().unwrap_or_default().to_owned(),
+        initial_events_end: object.annotation(INITIAL_EVENTS_END) == Some("true"),
+    }
 }
 
 /// Where the JSON breaks, without what stands there.
@@ -222,4 +229,69 @@ enum Field {
     Object,
     #[serde(other)]
     Other,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn short(line: &str) -> String {
+        match decode_event(&mut Encoder::new(), line.as_bytes()) {
+            Frame::Object { kind, object } => {
+                format!("{kind:?} {}@{}", object.name(), object.resource_version().unwrap_or("-"))
+            }
+            Frame::Bookmark { resource_version, initial_events_end } => {
+                format!("bookmark {resource_version} {initial_events_end}")
+            }
+            Frame::Error(failure) => format!("error {} {}", failure.code, failure.reason),
+            Frame::Bad { kind, bad } => format!("{kind:?} bad {bad}"),
+            Frame::Unreadable(message) => message,
+        }
+    }
+
+    #[test]
+    fn what_lines_say() {
+        let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        let a = r#"{"metadata":{"name":"a","namespace":"shop","resourceVersion":"7"}"#;
+        let mark = r#"{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}"#;
+        let table = [
+            (format!(r#"{{"type":"ADDED","object":{a}}}}}"#), "Added a@7"),
+            (format!(r#"{{"type":"DELETED","object":{a}}},"more":[1]}}"#), "Deleted a@7"),
+            // No server writes the object first, though nothing forbids it.
+            (format!(r#"{{"object":{a}}},"type":"MODIFIED"}}"#), "Modified a@7"),
+            (format!(r#"{{"type":"BOOKMARK","object":{mark}}}}}"#), "bookmark 9 true"),
+            (format!(r#"{{"object":{mark}}},"type":"BOOKMARK"}}"#), "bookmark 9 true"),
+            (
+                r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"},"spec":null}}"#.into(),
+                "bookmark 9 false",
+            ),
+            (format!(r#"{{"type":"BOOKMARK","object":{mark},"spec":{}}}}}"#, deep(200)), "bookmark 9 false"),
+            (r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Gone"}}"#.into(), "error 410 Gone"),
+            (r#"{"object":{"kind":"Status","code":410},"type":"ERROR"}"#.into(), "error 410 "),
+            (r#"{"type":"ERROR","object":{"kind":"Pod"}}"#.into(), "error 0 "),
+            // As deep as an object by itself may be, and a level more.
+            (format!(r#"{{"type":"ADDED","object":{a},"spec":{}}}}}"#, deep(126)), "Added a@7"),
+            (
+                format!(r#"{{"type":"ADDED","object":{a},"spec":{}}}}}"#, deep(127)),
+                "Added bad shop/a: nested deeper than 127 levels",
+            ),
+            (r#"{"type":"ADDED","object":{"metadata":{}}}"#.into(), "Added bad (unnamed): no metadata.name"),
+            (r#"{"type":"ADDED","object":7}"#.into(), "Added bad (unnamed): not a JSON object"),
+            (r#"{"type":"ADDED"}"#.into(), "no watch event: unreadable at column 16"),
+            (r#"{"type":"WHAT","object":{}}"#.into(), "no watch event: unreadable at column 14"),
+            ("garbage".into(), "no watch event: unreadable at column 1"),
+            ("".into(), "no watch event: unreadable at column 0"),
+            (format!(r#"{{"type":"ADDED","object":{a}}}}} {{}}"#), "no watch event: unreadable at column 94"),
+        ];
+        for (line, expected) in table {
+            assert_eq!(short(&line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_no_event() {
+        let line = b"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\xff\"}}}";
+        let frame = decode_event(&mut Encoder::new(), line);
+        assert!(matches!(frame, Frame::Unreadable(_)), "{frame:?}");
+    }
 }

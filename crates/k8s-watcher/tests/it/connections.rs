@@ -1,11 +1,61 @@
 //! Connections that break, fall silent or lie; servers that refuse: how often is asked, and what the user sees.
 
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body::Frame;
 use k8s_fake_apiserver::{Any, FakeApiServer, List, Status, Watch};
 use k8s_watcher::{ErrorClass, Phase, SyncError, Verb, Watcher};
 
+use serde_json::json;
+use tokio::time::Sleep;
+
 use crate::support::*;
+
+/// A body that comes in pieces, with a pause before each but the first.
+struct Drip {
+    pieces: VecDeque<Bytes>,
+    pause: Duration,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Drip {
+    fn new(pause: Duration) -> Self {
+        Self { pieces: VecDeque::new(), pause, sleep: Box::pin(tokio::time::sleep(Duration::ZERO)) }
+    }
+
+    fn send(&mut self, piece: impl Into<Bytes>) {
+        self.pieces.push_back(piece.into());
+    }
+}
+
+impl http_body::Body for Drip {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if self.pieces.is_empty() && !self.pause.is_zero() {
+            return Poll::Pending;
+        }
+        ready!(self.sleep.as_mut().poll(cx));
+        let next = tokio::time::Instant::now() + self.pause;
+        self.sleep.as_mut().reset(next);
+        Poll::Ready(self.pieces.pop_front().map(|piece| Ok(Frame::data(piece))))
+    }
+}
+
+/// A client of a server that is no more than this function.
+fn by_hand(
+    answer: impl Fn(http::Request<kube::client::Body>) -> http::Response<Drip> + Send + Clone + 'static,
+) -> kube::Client {
+    let service = tower::service_fn(move |request| std::future::ready(Ok::<_, std::io::Error>(answer(request))));
+    kube::Client::new(service, "default")
+}
 
 /// When requests came, since the server's start.
 fn times(server: &FakeApiServer, requests: impl Into<k8s_fake_apiserver::RequestMatcher>) -> Vec<Duration> {
@@ -138,7 +188,63 @@ async fn a_last_event_without_a_line_end_counts_and_the_watch_goes_on() {
     assert_eq!(watcher.status().phase, Phase::Watching);
     assert_eq!(watcher.last_watch_error(), None, "that was a clean end");
     server.apply(config_map("b", "x")).unwrap();
-    eventually(&watcher, "b", |s| s.len() == 3).await;
+    settle(secs(1)).await;
+    assert_eq!(watcher.store().len(), 3, "the next watch was opened at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_comes_slowly_is_waited_for_as_long_as_it_comes() {
+    let server = server(many(10)).await;
+    for item in 1..6 {
+        server.faults().on(List::of(MAPS)).nth(1).after(item).pause(secs(40));
+    }
+    let watcher = Watcher::builder(server.client(), paged()).spawn().unwrap();
+    assert_eq!(watcher.wait_for_sync(secs(201)).await.unwrap(), 10);
+    assert_eq!(server.journal().count(List::of(MAPS)), 1);
+    assert_eq!(watcher.last_watch_error(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c17_a_line_that_comes_piece_by_piece_is_a_sign_of_life() {
+    let mark = json!({"type": "BOOKMARK", "object": {"metadata": {
+        "resourceVersion": "5", "annotations": {"k8s.io/initial-events-end": "true"}
+    }}});
+    let mut object = config_map("a", "x");
+    object["metadata"]["resourceVersion"] = "6".into();
+    let event = json!({"type": "ADDED", "object": object}).to_string() + "\n";
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let client = by_hand(move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        let mut body = Drip::new(secs(100));
+        body.send(format!("{mark}\n"));
+        event.as_bytes().chunks(event.len() / 9).for_each(|piece| body.send(piece.to_vec()));
+        http::Response::new(body)
+    });
+    let watcher = Watcher::builder(client, config()).spawn().unwrap();
+    assert_eq!(watcher.wait_for_sync(LONG).await.unwrap(), 0);
+    settle(secs(1_100)).await;
+    assert_eq!(names(&watcher), ["a"]);
+    assert_eq!((asked.load(Ordering::SeqCst), watcher.last_watch_error()), (1, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn c09_retry_after_counts_also_without_a_status_that_repeats_it() {
+    let times = Arc::new(Mutex::new(vec![]));
+    let all = times.clone();
+    let client = by_hand(move |_| {
+        all.lock().unwrap().push(tokio::time::Instant::now());
+        let mut response = http::Response::new(Drip::new(secs(0)));
+        *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+        response.headers_mut().insert("retry-after", http::HeaderValue::from_static("25"));
+        response
+    });
+    let watcher = Watcher::builder(client, paged()).spawn().unwrap();
+    settle(secs(100)).await;
+    let times = times.lock().unwrap().clone();
+    assert!((3..=4).contains(&times.len()), "{}", times.len());
+    assert!(times.windows(2).all(|t| t[1] - t[0] >= secs(25)));
+    assert_eq!(watcher.last_watch_error().unwrap().code, Some(503));
 }
 
 #[tokio::test(start_paused = true)]

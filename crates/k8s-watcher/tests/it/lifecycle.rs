@@ -70,14 +70,15 @@ async fn a_callback_that_runs_at_the_end_is_followed_by_one_with_the_rest() {
 async fn stopping_before_the_sync_flushes_nothing_and_waiters_get_an_error() {
     for during_sync in [false, true] {
         let server = server(many(300)).await;
-        let second = server.faults().on(List::of(MAPS)).skip(1).hold();
+        let third = server.faults().on(List::of(MAPS)).skip(2).hold();
         let config = paged().page_size(100).call_on_change_during_sync(during_sync).debounce(secs(60));
         let (builder, record) = recorded(&server, config);
         let synced = Story::default();
         let told = synced.clone();
         let watcher = builder.on_sync_complete(move |_, _| told.tell("synced")).spawn().unwrap();
-        second.wait_for(1).await;
+        third.wait_for(1).await;
         settle(secs(1)).await;
+        assert_eq!(watcher.store().len(), 200, "the second page waits for the interval to pass");
         let before = record.len();
         assert_eq!(before, usize::from(during_sync));
         let handle = watcher.handle().clone();

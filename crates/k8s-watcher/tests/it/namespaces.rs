@@ -211,7 +211,31 @@ async fn c35_a_right_that_is_taken_away_in_mid_stream_shows_and_the_store_stays(
 #[tokio::test(start_paused = true)]
 async fn who_may_not_discover_may_still_list_the_namespaces_given() {
     let server = three().await;
-    server.faults().on(Any::request()).nth(1).status(Status::forbidden("get", "v1/nothing"));
+    let discovery = server.faults().on(Any::of("")).always().status(Status::forbidden("get", "v1/nothing"));
     let (watcher, _) = watching(&server, config().namespaces(["a", "b"])).await;
     assert_eq!(watcher.store().len(), 3);
+    assert_eq!(discovery.hits(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c09_discovery_waits_as_long_as_the_server_asks_for() {
+    let server = three().await;
+    server.faults().on(Any::of("")).times(2).status(Status::too_many_requests(7));
+    let watcher = Watcher::builder(server.client(), config().namespaces(["a", "b"])).spawn().unwrap();
+    settle(secs(1)).await;
+    assert_eq!(watcher.last_watch_error().unwrap().class, ErrorClass::Throttled);
+    watcher.wait_for_sync(LONG).await.unwrap();
+    let times: Vec<_> = server.journal().matching(Any::of("")).iter().map(|r| r.at).collect();
+    assert_eq!(times.len(), 3);
+    assert!(times.windows(2).all(|t| t[1] - t[0] >= secs(7)), "{times:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn c14_what_one_namespace_learns_of_the_server_holds_for_the_others() {
+    let objects = [config_map_in("a", "one", "x"), config_map_in("b", "one", "x")];
+    let server = FakeApiServer::builder().objects(objects).streaming_lists(false).start().await.unwrap();
+    server.faults().on(Watch::of(MAPS).namespace("b")).nth(1).status(500);
+    let (watcher, _) = watching(&server, config().namespaces(["a", "b"])).await;
+    assert_eq!(watcher.store().len(), 2);
+    assert_eq!(server.journal().count(Watch::request().with_query("sendInitialEvents", "true")), 2);
 }
