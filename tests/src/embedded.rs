@@ -1,6 +1,5 @@
 //! The embedded API server behind a door that can be shut: what a crash of a real server looks like from outside.
 
-use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::{fs, io};
@@ -9,6 +8,7 @@ use anyhow::{Context, Result};
 use k8s_fake_apiserver::FakeApiServer;
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
 /// A running embedded server, reached over a loopback port like the real one.
@@ -75,31 +75,42 @@ impl Embedded {
 
 /// Passes bytes on between a port and the server behind it, until it is closed or dropped.
 #[derive(Debug)]
-struct Door(JoinHandle<Infallible>);
+struct Door {
+    close: oneshot::Sender<()>,
+    task: AbortOnDrop,
+}
 
 impl Door {
     fn open(listener: TcpListener, behind: SocketAddr) -> Self {
-        Self(tokio::spawn(async move {
+        let (close, mut closed) = oneshot::channel();
+        let task = AbortOnDrop(tokio::spawn(async move {
             let mut connections = JoinSet::new();
             loop {
                 tokio::select! {
+                    _ = &mut closed => break,
                     accepted = listener.accept() => if let Ok((stream, _)) = accepted {
                         connections.spawn(pass(stream, behind));
                     },
                     Some(_) = connections.join_next() => {}
                 }
             }
-        }))
+            drop(listener);
+            connections.shutdown().await;
+        }));
+        Self { close, task }
     }
 
+    /// Comes back when the port and all its connections are closed.
     async fn close(mut self) {
-        self.0.abort();
-        // Only when the task is gone are the port and its connections.
-        let _ = (&mut self.0).await;
+        let _ = self.close.send(());
+        let _ = (&mut self.task.0).await;
     }
 }
 
-impl Drop for Door {
+#[derive(Debug)]
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }

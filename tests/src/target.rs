@@ -3,8 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::assets::Assets;
@@ -104,9 +105,21 @@ impl Target {
     /// It does not come back.
     pub async fn start(&mut self) -> Result<()> {
         match &mut self.kind {
-            Kind::Embedded(embedded) => embedded.open().await,
-            Kind::Real(plane) => plane.start_api_server().await,
+            Kind::Embedded(embedded) => embedded.open().await?,
+            Kind::Real(plane) => plane.start_api_server().await?,
         }
+        self.forget_broken_connections().await
+    }
+
+    /// The client keeps connections for later, and may not have noticed yet that they are broken. A write over one
+    /// would fail; that is the clients' business who were there before, not of the scenario's next step.
+    async fn forget_broken_connections(&self) -> Result<()> {
+        let answer = async {
+            while self.client.apiserver_version().await.is_err() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), answer).await.context("the server does not answer")
     }
 
     /// [`stop`](Self::stop) and [`start`](Self::start).
@@ -130,10 +143,11 @@ impl Target {
             Kind::Embedded(embedded) => {
                 embedded.shut().await;
                 embedded.server().compact();
-                embedded.open().await
+                embedded.open().await?;
             }
-            Kind::Real(plane) => plane.compact().await,
+            Kind::Real(plane) => plane.compact().await?,
         }
+        self.forget_broken_connections().await
     }
 }
 

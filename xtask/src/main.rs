@@ -19,7 +19,7 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   test [--fast]       everything that CI checks, in this order: format, tidy, clippy, docs, tests and doctests with
-                      default features, lints with all of them, packages, licences, scenarios on the real control plane
+                      default and with all features, packages, licences, scenarios on the real control plane
                       (--fast: format, tidy, clippy and tests with default features)
   tidy                arrows between the crates, manifests, features, module docs, file lengths, oldest Rust
   docs                API documentation; a broken link is an error

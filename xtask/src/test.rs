@@ -31,6 +31,7 @@ pub(crate) fn all() -> Result<()> {
     parts.part("docs", docs::run)?;
     parts.part("packages", package::list)?;
     parts.part("tests, default features", || tests(&[]))?;
+    parts.part("tests, all features", || tests(&["--all-features"]))?;
     // Another crate of a user's build may turn these on, and features are shared.
     parts.part("tests of k8s-packed, serde_json's other features", || {
         let features = "serde_json/arbitrary_precision,serde_json/preserve_order";
