@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use k8s_fake_apiserver::{Any, FakeApiServer};
+use k8s_fake_apiserver::Any;
 use k8s_types::{Backoff, IndexExpression, WatcherConfig};
 use k8s_watcher::Watcher;
 
@@ -85,7 +85,7 @@ async fn each_error_names_its_field() {
         (index().backoff(Backoff::new(secs(2), secs(1))), "backoff.max: less than backoff.initial"),
         (index().backoff(Backoff::default().factor(0.5)), "backoff.factor: "),
     ];
-    let server = FakeApiServer::builder().start().await.unwrap();
+    let server = fake().start().await.unwrap();
     for (config, expected) in table {
         let error = Watcher::builder(server.client(), config).build().expect_err(expected).to_string();
         assert!(error.starts_with(expected), "{error:?} for {expected:?}");
@@ -96,7 +96,7 @@ async fn each_error_names_its_field() {
 
 #[tokio::test(start_paused = true)]
 async fn sound_configurations_build() {
-    let server = FakeApiServer::builder().start().await.unwrap();
+    let server = fake().start().await.unwrap();
     for config in [
         index(),
         index().index_by([IndexExpression::multi_valued("spec.rules[*].host")]),
@@ -133,7 +133,7 @@ async fn nothing_is_sent_or_spawned_before_it_runs() {
 
 #[tokio::test]
 async fn namespaced_watch_needs_a_client_that_knows_its_namespace() {
-    let server = FakeApiServer::builder().default_namespace("").start().await.unwrap();
+    let server = fake().default_namespace("").start().await.unwrap();
     let error = Watcher::builder(server.client(), index().namespaced_watch(true)).build().unwrap_err();
     assert_eq!(error.field(), "namespaced_watch");
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use k8s_fake_apiserver::{FakeApiServer, List, Watch};
+use k8s_fake_apiserver::{List, Watch};
 use k8s_watcher::{Phase, Watcher};
 
 use crate::support::*;
@@ -208,13 +208,7 @@ async fn a_callback_that_blocks_its_thread_blocks_nothing_else() {
 
 #[tokio::test(start_paused = true)]
 async fn c52_a_callback_that_takes_a_minute_stops_neither_reading_nor_server() {
-    let server = FakeApiServer::builder()
-        .objects(many(1_000))
-        .slow_watchers(1_000, secs(2))
-        .history(100_000)
-        .start()
-        .await
-        .unwrap();
+    let server = fake().objects(many(1_000)).slow_watchers(1_000, secs(2)).history(100_000).start().await.unwrap();
     let record = Record::new();
     let on_change = record.clone();
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));

@@ -53,6 +53,7 @@ impl http_body::Body for Drip {
 fn by_hand(
     answer: impl Fn(http::Request<kube::client::Body>) -> http::Response<Drip> + Send + Clone + 'static,
 ) -> kube::Client {
+    crate::logs::install();
     let service = tower::service_fn(move |request| std::future::ready(Ok::<_, std::io::Error>(answer(request))));
     kube::Client::new(service, "default")
 }
@@ -347,7 +348,7 @@ async fn c33_a_kind_that_is_removed_and_served_again_is_followed() {
             "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"namespace": "shop", "name": name}
         })
     };
-    let server = FakeApiServer::builder().resource(kind()).object(widget("old")).start().await.unwrap();
+    let server = fake().resource(kind()).object(widget("old")).start().await.unwrap();
     let config = WatcherConfig::new(widgets).index_by(["metadata.namespace"]);
     let watcher = Watcher::builder(server.client(), config).spawn().unwrap();
     assert_eq!(watcher.wait_for_sync(LONG).await.unwrap(), 1);

@@ -148,7 +148,7 @@ async fn c28_a_new_uid_is_another_object_whether_seen_by_watch_or_by_relist() {
 
 #[tokio::test(start_paused = true)]
 async fn c27_a_cluster_restored_from_a_backup_is_noticed_and_reported() {
-    let server = FakeApiServer::builder().revision(1_200).objects(many(3)).start().await.unwrap();
+    let server = fake().revision(1_200).objects(many(3)).start().await.unwrap();
     let (watcher, record) = watching(&server, config()).await;
     settle(secs(30)).await;
     server.restart_at(1_000, [config_map("m0000", "old"), config_map("z", "old")]).unwrap();
@@ -173,7 +173,7 @@ async fn c27_after_a_restore_equal_versions_do_not_mean_equal_objects() {
         a["metadata"]["resourceVersion"] = "1100".into();
         a
     };
-    let server = FakeApiServer::builder().revision(1_200).start().await.unwrap();
+    let server = fake().revision(1_200).start().await.unwrap();
     server.restart_at(1_200, [a("one")]).unwrap();
     let (watcher, record) = watching(&server, config()).await;
     assert_eq!(label(&watcher, "a").as_deref(), Some("one"));

@@ -96,7 +96,7 @@ impl History {
         // A real server that lags sends no bookmark below the version that was asked for, and a stream without a version
         // is as new as the storage; this one does and is not.
         let bookmarks = if lag { secs(86_400) } else { secs(rng.u64(5..60)) };
-        let server = FakeApiServer::builder()
+        let server = fake()
             .revision(9 * SET_BACK)
             .history(rng.usize(10..200))
             .streaming_lists(streaming.unwrap_or_default())

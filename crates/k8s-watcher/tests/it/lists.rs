@@ -76,7 +76,7 @@ async fn c14_a_refused_stream_leads_to_pages_and_is_not_tried_again_on_this_clie
     for (what, streaming) in
         [("422", StreamingLists::Refused), ("400", StreamingLists::Served), ("ignored", StreamingLists::Ignored)]
     {
-        let server = FakeApiServer::builder().objects(many(3)).streaming_lists(streaming).start().await.unwrap();
+        let server = fake().objects(many(3)).streaming_lists(streaming).start().await.unwrap();
         if what == "400" {
             let refuse = Status::bad_request("sendInitialEvents is not known");
             server.faults().on(Watch::request().with_query("sendInitialEvents", "true")).always().status(refuse);
@@ -100,8 +100,7 @@ async fn c14_a_refused_stream_leads_to_pages_and_is_not_tried_again_on_this_clie
 
 #[tokio::test(start_paused = true)]
 async fn c14_a_server_that_ignores_the_flag_on_a_quiet_kind_costs_less_than_half_a_minute() {
-    let server =
-        FakeApiServer::builder().objects(many(3)).streaming_lists(StreamingLists::Ignored).start().await.unwrap();
+    let server = fake().objects(many(3)).streaming_lists(StreamingLists::Ignored).start().await.unwrap();
     let watcher = Watcher::builder(server.client(), config()).spawn().unwrap();
     assert_eq!(watcher.wait_for_sync(secs(30)).await.unwrap(), 3);
 }

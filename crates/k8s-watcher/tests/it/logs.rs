@@ -1,7 +1,8 @@
 //! What an operator reads in the log: each trouble once, and its end.
 
+use std::cell::RefCell;
 use std::fmt::{Debug, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Once;
 
 use k8s_fake_apiserver::{List, Status, Watch};
 use k8s_watcher::Watcher;
@@ -11,12 +12,13 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::support::*;
 
-/// Collects what this crate logs at INFO and above, as `WARN message field=value …`.
-#[derive(Default)]
-struct Collector {
-    lines: Story,
-    spans: AtomicU64,
+thread_local! {
+    /// Where the lines of this thread's test go; a paused runtime has one thread.
+    static LINES: RefCell<Option<Story>> = const { RefCell::new(None) };
 }
+
+/// Hears what this crate logs at INFO and above, as `WARN message field=value …`.
+struct Collector;
 
 #[derive(Default)]
 struct Line(String);
@@ -37,7 +39,7 @@ impl Subscriber for Collector {
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(self.spans.fetch_add(1, Ordering::SeqCst) + 1)
+        Id::from_u64(1)
     }
 
     fn record(&self, _: &Id, _: &Fields<'_>) {}
@@ -45,9 +47,12 @@ impl Subscriber for Collector {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut line = Line::default();
-        event.record(&mut line);
-        self.lines.tell(format!("{} {}", event.metadata().level(), line.0));
+        LINES.with_borrow(|lines| {
+            let Some(lines) = lines else { return };
+            let mut line = Line::default();
+            event.record(&mut line);
+            lines.tell(format!("{} {}", event.metadata().level(), line.0));
+        });
     }
 
     fn enter(&self, _: &Id) {}
@@ -55,16 +60,23 @@ impl Subscriber for Collector {
     fn exit(&self, _: &Id) {}
 }
 
-/// Collects what is logged on this thread while the guard lives.
-fn collect() -> (Story, tracing::subscriber::DefaultGuard) {
-    let collector = Collector::default();
-    let lines = collector.lines.clone();
-    (lines, tracing::subscriber::set_default(collector))
+/// One subscriber for all tests, before any of them logs: whether a place in the code is heard is decided when it logs
+/// for the first time, for the whole process.
+pub(crate) fn install() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| tracing::subscriber::set_global_default(Collector).expect("nobody else listens"));
+}
+
+/// Collects what is logged on this thread from now on.
+fn collect() -> Story {
+    let story = Story::default();
+    LINES.set(Some(story.clone()));
+    story
 }
 
 #[tokio::test(start_paused = true)]
 async fn c33_ten_minutes_without_a_kind_are_two_lines() {
-    let (lines, _guard) = collect();
+    let lines = collect();
     let server = server(many(3)).await;
     for config in [paged(), config(), config().namespaces(["shop", "pay"])] {
         let missing = server.faults().on(k8s_fake_apiserver::Any::request()).always().status(404);
@@ -87,7 +99,7 @@ async fn a_trouble_is_told_once_and_its_end_as_well() {
     let server = server(many(3)).await;
     let (watcher, _) = watching(&server, config()).await;
     settle(secs(20)).await;
-    let (lines, _guard) = collect();
+    let lines = collect();
     for round in 1..=2 {
         let forbidden = server.faults().on(Watch::of(MAPS)).always().status(Status::forbidden("watch", MAPS));
         server.close_watches();
@@ -112,7 +124,7 @@ async fn a_trouble_is_told_once_and_its_end_as_well() {
 
 #[tokio::test(start_paused = true)]
 async fn c20_a_bad_object_is_named_once_and_again_when_it_was_good_between() {
-    let (lines, _guard) = collect();
+    let lines = collect();
     let server = server([config_map("a", "x")]).await;
     let (watcher, _) = watching(&server, config()).await;
     settle(secs(20)).await;
@@ -140,7 +152,7 @@ async fn c20_a_bad_object_is_named_once_and_again_when_it_was_good_between() {
 
 #[tokio::test(start_paused = true)]
 async fn c51_errors_and_panics_of_callbacks_are_logged_and_what_lists_hold_is_not() {
-    let (lines, _guard) = collect();
+    let lines = collect();
     let server = server([config_map("a", "password123")]).await;
     server.faults().on(List::of(MAPS)).nth(1).end_at_byte(300);
     let watcher = Watcher::builder(server.client(), paged())

@@ -99,7 +99,7 @@ async fn c30_a_cluster_scoped_object_is_found_without_a_namespace_and_indexed_wi
 
 #[tokio::test(start_paused = true)]
 async fn namespaced_watch_asks_for_the_namespace_of_the_client_alone() {
-    let server = FakeApiServer::builder()
+    let server = fake()
         .default_namespace("b")
         .objects([config_map_in("a", "one", "x"), config_map_in("b", "one", "x")])
         .start()
@@ -233,7 +233,7 @@ async fn c09_discovery_waits_as_long_as_the_server_asks_for() {
 #[tokio::test(start_paused = true)]
 async fn c14_what_one_namespace_learns_of_the_server_holds_for_the_others() {
     let objects = [config_map_in("a", "one", "x"), config_map_in("b", "one", "x")];
-    let server = FakeApiServer::builder().objects(objects).streaming_lists(false).start().await.unwrap();
+    let server = fake().objects(objects).streaming_lists(false).start().await.unwrap();
     server.faults().on(Watch::of(MAPS).namespace("b")).nth(1).status(500);
     let (watcher, _) = watching(&server, config().namespaces(["a", "b"])).await;
     assert_eq!(watcher.store().len(), 2);

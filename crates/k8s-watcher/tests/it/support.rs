@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use k8s_fake_apiserver::{FakeApiServer, RequestMatcher};
+use k8s_fake_apiserver::{FakeApiServer, FakeApiServerBuilder, RequestMatcher};
 use k8s_store::Snapshot;
 pub(crate) use k8s_types::WatcherConfig;
 use k8s_types::{Change, ChangeStats, ListMode, Object, ObjectKey};
@@ -40,8 +40,14 @@ pub(crate) fn many(count: usize) -> impl Iterator<Item = Value> {
     (0..count).map(|i| config_map(&format!("m{i:04}"), "x"))
 }
 
+/// A server in the making.
+pub(crate) fn fake() -> FakeApiServerBuilder {
+    crate::logs::install();
+    FakeApiServer::builder()
+}
+
 pub(crate) async fn server(objects: impl IntoIterator<Item = Value>) -> FakeApiServer {
-    FakeApiServer::builder().objects(objects).start().await.expect("the server starts")
+    fake().objects(objects).start().await.expect("the server starts")
 }
 
 /// ConfigMaps, indexed by namespace and label.
