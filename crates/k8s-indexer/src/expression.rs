@@ -111,6 +111,15 @@ impl Expression {
         })
     }
 
+    /// The path below which lies everything that the expression reads: what it is itself, or, where it needs the query
+    /// engine, its plain beginning. Empty if that may be anywhere in the object.
+    pub fn root(&self) -> &Path {
+        match &self.compiled {
+            Compiled::Path(path) => path,
+            Compiled::Query(query) => query.prefix(),
+        }
+    }
+
     fn reads(&self) -> &[Path] {
         match &self.compiled {
             Compiled::Path(path) => std::slice::from_ref(path),

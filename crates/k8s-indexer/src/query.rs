@@ -21,6 +21,11 @@ impl Query {
         Query { prefix, query, reads }
     }
 
+    /// The plain beginning: everything is read below it.
+    pub(crate) fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
     /// The paths whose values the query reads, as far as they are known.
     pub(crate) fn reads(&self) -> &[Path] {
         &self.reads

@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use k8s_store::Snapshot;
+use k8s_store::{MemoryStore, Snapshot};
 use k8s_types::ChangeStats;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -15,13 +15,14 @@ use crate::WatcherHandle;
 /// What a callback is given: what happened and where it can be read.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct ChangeContext {
-    /// The state that includes what is counted in `stats`; it may be newer than when the callback became due.
+pub struct ChangeContext<S = MemoryStore> {
+    /// The state that includes what is counted in `stats`; it may be newer than when the callback became due. With a
+    /// cached store it has the references; the objects are read from `watcher.store()`.
     pub snapshot: Snapshot,
     /// What happened since the last call. Empty when the call was [forced](WatcherHandle::force_sync).
     pub stats: ChangeStats,
     /// The watcher: every accessor may be used inside a callback.
-    pub watcher: WatcherHandle,
+    pub watcher: WatcherHandle<S>,
 }
 
 /// What a callback may return: nothing, or a result whose error is logged and counted as nothing worse.

@@ -4,9 +4,10 @@
 //! owner of the store, nothing to lock, and nothing that outlives the watcher. Whatever is ready is taken in one
 //! go and committed once; callbacks and readers of changes are never waited for.
 
-mod applier;
 mod discovery;
 mod scope;
+mod sink;
+mod skipped;
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,54 +17,59 @@ use k8s_client::Client;
 use k8s_types::Object;
 use tokio::time::Instant;
 
-use self::applier::{Applier, Origin};
 use self::scope::{Arrival, Scope, broken_of};
+pub(crate) use self::sink::{Origin, Sink, is_before};
+use self::skipped::Skipped;
+use crate::control::Control;
 use crate::engine::{Action, Broken, Engine, EngineConfig, EventKind, Input, Report};
-use crate::frame::{Frame, Items, Page, decode_event};
-use crate::handle::Shared;
-use crate::plan::{Plan, Requests, Scopes};
+use crate::frame::{BadObject, Frame, Items, Page, decode_event};
+use crate::plan::{Reading, Requests, Scopes};
 use crate::status::{ErrorClass, Phase, WatchError};
 
 /// How many arrivals are taken before what they brought is committed.
 const BATCH: usize = 512;
 
-/// Owns the store and the requests of a watcher.
-pub(crate) struct Driver {
+/// Owns the requests of a watcher and what it fills.
+pub(crate) struct Driver<K> {
     client: Client,
     requests: Requests,
     engine: EngineConfig,
     wanted: Scopes,
     scopes: Vec<Scope>,
-    applier: Applier,
+    sink: K,
+    skipped: Skipped,
+    last_event: Option<Instant>,
     /// Where to look first, so that a busy scope does not starve the others.
     turn: usize,
     actions: Vec<Action>,
     last_error: Option<WatchError>,
-    shared: Arc<Shared>,
+    control: Arc<Control>,
 }
 
-impl Driver {
-    pub(crate) fn new(client: Client, plan: Plan, shared: Arc<Shared>) -> Self {
-        let Plan { requests, engine, scopes, writer, selector, own_writes, .. } = plan;
-        let applier = Applier::new(writer, selector, own_writes, shared.clone());
+impl<K: Sink> Driver<K> {
+    pub(crate) fn new(client: Client, reading: Reading, sink: K, control: Arc<Control>) -> Self {
+        let Reading { requests, engine, scopes } = reading;
         Self {
             client,
             requests,
             engine,
             wanted: scopes,
             scopes: vec![],
-            applier,
+            sink,
+            skipped: Skipped::default(),
+            last_event: None,
             turn: 0,
             actions: vec![],
             last_error: None,
-            shared,
+            control,
         }
     }
 
     /// Lists and watches until somebody wants it to stop.
     pub(crate) async fn run(mut self) {
-        let shared = self.shared.clone();
-        let Some(namespaces) = shared.stop.run_until_cancelled(self.find_scopes()).await else { return };
+        let control = self.control.clone();
+        control.status.update(|s| s.started = true);
+        let Some(namespaces) = control.stop.run_until_cancelled(self.find_scopes()).await else { return };
         for namespace in namespaces {
             let seed = fastrand::u64(..);
             let streaming_refused = !self.client.supports_streaming();
@@ -73,22 +79,22 @@ impl Driver {
         self.step_all(|| Input::Start);
         self.publish_status();
         loop {
-            let commit_at = self.applier.commit_due();
+            let commit_at = self.sink.commit_due();
             let taken = tokio::select! {
                 biased;
-                () = shared.stop.cancelled() => break,
-                () = shared.relist.notified() => {
+                () = control.stop.cancelled() => break,
+                () = control.relist.notified() => {
                     self.step_all(|| Input::Relist);
                     0
                 }
                 taken = std::future::poll_fn(|cx| self.poll_work(cx)) => taken,
                 () = reached(commit_at) => 0,
             };
-            if self.applier.commit_due().is_some_and(|due| due <= Instant::now()) {
-                self.applier.commit();
+            if self.sink.commit_due().is_some_and(|due| due <= Instant::now()) {
+                self.sink.commit();
             }
             self.publish_status();
-            while self.applier.tidy() {
+            while self.sink.tidy() {
                 tokio::task::yield_now().await;
             }
             if taken < BATCH {
@@ -98,7 +104,7 @@ impl Driver {
                 tokio::task::yield_now().await;
             }
         }
-        self.applier.commit();
+        self.sink.close();
     }
 
     fn step_all(&mut self, input: impl Fn() -> Input<'static>) {
@@ -109,7 +115,7 @@ impl Driver {
 
     /// Takes what is ready in any scope; ready once there was something, with how much.
     fn poll_work(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
-        let mut taken = 0;
+        let mut taken = usize::from(self.sink.poll_held(cx).is_ready());
         let mut silent = 0;
         while taken < BATCH && silent < self.scopes.len() {
             let at = self.turn % self.scopes.len();
@@ -146,7 +152,7 @@ impl Driver {
 
     /// An event of a watch.
     fn line(&mut self, at: usize, line: &[u8]) {
-        match decode_event(self.applier.encoder(), line) {
+        match decode_event(self.sink.encoder(), line) {
             Frame::Object { kind, object } => {
                 let content = Content::Event(kind, object.clone());
                 let resource_version = object.resource_version().unwrap_or_default();
@@ -157,7 +163,7 @@ impl Driver {
             }
             Frame::Error(failure) => self.step(at, Input::Error(&failure)),
             Frame::Bad { kind, bad } => {
-                self.applier.skip(&bad, kind == EventKind::Deleted);
+                self.skip(&bad, kind == EventKind::Deleted);
                 self.step(at, Input::Undecodable { resource_version: bad.resource_version.as_deref() });
             }
             // It may have been any event: asking again from the last version is the only way not to miss it.
@@ -174,7 +180,7 @@ impl Driver {
         let scope = &mut self.scopes[at];
         scope.engine.touch(Instant::now());
         if let Some((page, items)) = scope.page() {
-            page.take(items, self.applier.encoder());
+            page.take(items, self.sink.encoder());
         }
     }
 
@@ -219,19 +225,19 @@ impl Driver {
             Action::Ignore => *content = Content::None,
             Action::BeginRelist { from_scratch } => {
                 scope.relist = Some(from_scratch);
-                self.applier.begin_relist(scope.namespace.as_deref());
+                self.sink.begin_relist(scope.namespace.as_deref());
             }
             Action::AbortRelist => {
                 scope.relist = None;
-                self.applier.abort_relist(scope.namespace.as_deref());
+                self.sink.abort_relist(scope.namespace.as_deref());
             }
             Action::FinishRelist { resource_version } => {
                 scope.relist = None;
-                self.applier.finish_relist(scope.namespace.as_deref());
+                self.sink.finish_relist(scope.namespace.as_deref());
                 let was_loaded = std::mem::replace(&mut scope.is_loaded, true);
                 tracing::debug!(resource = %self.requests.gvr, namespace = scope.namespace, resource_version, "listed");
                 if !was_loaded && self.scopes.iter().all(|s| s.is_loaded) {
-                    self.applier.loaded();
+                    self.sink.loaded();
                 }
             }
             Action::Report(report) => self.report(at, report),
@@ -255,18 +261,28 @@ impl Driver {
             Content::None => {}
             Content::Event(kind, object) => {
                 if origin == Origin::Live {
-                    self.applier.last_event = Some(Instant::now());
+                    self.last_event = Some(Instant::now());
                 }
                 match kind {
-                    EventKind::Added | EventKind::Modified => self.applier.show(object, origin),
-                    EventKind::Deleted => self.applier.hide(object, origin),
+                    EventKind::Added | EventKind::Modified => self.show(object, origin),
+                    EventKind::Deleted => self.sink.hide(object, origin),
                 }
             }
             Content::Page(page) => {
-                page.bad.iter().for_each(|bad| self.applier.skip(bad, false));
-                page.objects.into_iter().for_each(|object| self.applier.show(object, origin));
+                page.bad.iter().for_each(|bad| self.skip(bad, false));
+                page.objects.into_iter().for_each(|object| self.show(object, origin));
             }
         }
+    }
+
+    fn show(&mut self, object: Object, origin: Origin) {
+        self.skipped.recovered(&object);
+        self.sink.show(object, origin);
+    }
+
+    fn skip(&mut self, bad: &BadObject, is_delete: bool) {
+        self.skipped.record(&self.requests.gvr, bad);
+        self.sink.skip(bad, is_delete);
     }
 
     fn report(&mut self, at: usize, report: Report) {
@@ -290,7 +306,10 @@ impl Driver {
             [scope] => scope.engine.resume_version().map(str::to_owned),
             _ => None,
         };
-        self.applier.report(|s| {
+        self.control.status.update(|s| {
+            self.sink.report(s);
+            self.skipped.report(s);
+            s.last_event = self.last_event;
             s.phase = phase;
             s.last_contact = last_contact;
             s.resource_version = resource_version;

@@ -69,17 +69,22 @@
 //! None yet. The minimum supported Rust version is 1.89; a rise is a minor release.
 #![forbid(unsafe_code)]
 
+mod applier;
+mod cache_link;
 mod callback;
 mod changes;
+mod control;
 mod debounce;
 mod driver;
 mod engine;
 mod error;
 mod frame;
+mod group;
 mod handle;
 mod notify;
 mod plan;
 mod self_write;
+mod single;
 mod status;
 mod transition;
 mod watcher;
@@ -88,8 +93,10 @@ pub use callback::{ChangeContext, Outcome};
 pub use changes::{Batch, Changes};
 pub use debounce::{Debouncer, Decision};
 pub use error::SyncError;
+pub use group::{Deadline, GroupError, MemberProgress, SyncGroup};
 pub use handle::WatcherHandle;
-pub use self_write::SelfWrites;
+pub use self_write::{SelfWrites, WriteInFlight};
+pub use single::{RunningSingleWatcher, SingleWatcher, SingleWatcherBuilder, SingleWatcherHandle};
 pub use status::{ErrorClass, Phase, Status, Verb, WatchError};
 pub use watcher::{RunningWatcher, Watcher, WatcherBuilder};
 

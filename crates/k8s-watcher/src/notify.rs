@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::callback::{Callback, ChangeContext, Ending};
 use crate::debounce::{Debouncer, Decision};
+use crate::group::Gate;
 use crate::handle::{Shared, WatcherHandle};
 
 /// What the driver leaves for the callbacks: a few numbers, however slow they are.
@@ -33,7 +34,7 @@ struct Mail {
 }
 
 impl Mailbox {
-    pub(crate) fn new(callbacks: &Callbacks) -> Self {
+    pub(crate) fn new<S>(callbacks: &Callbacks<S>) -> Self {
         let hears_live = callbacks.on_change.is_some();
         Self {
             state: Mutex::default(),
@@ -79,67 +80,92 @@ impl Mailbox {
 }
 
 /// The user's side of a watcher.
-#[derive(Debug, Default)]
-pub(crate) struct Callbacks {
-    pub(crate) on_change: Option<Callback<ChangeContext>>,
-    pub(crate) on_sync_complete: Option<Callback<(ChangeContext, usize)>>,
+#[derive(Debug)]
+pub(crate) struct Callbacks<S> {
+    pub(crate) on_change: Option<Callback<ChangeContext<S>>>,
+    pub(crate) on_sync_complete: Option<Callback<(ChangeContext<S>, usize)>>,
     pub(crate) during_sync: bool,
 }
 
-/// Runs the callbacks, one at a time, off the reading task.
-pub(crate) struct Notifier {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) callbacks: Callbacks,
-    pub(crate) debouncer: Debouncer,
+impl<S> Default for Callbacks<S> {
+    fn default() -> Self {
+        Self { on_change: None, on_sync_complete: None, during_sync: false }
+    }
 }
 
-impl Notifier {
+/// Runs the callbacks, one at a time, off the reading task.
+pub(crate) struct Notifier<S> {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) store: S,
+    pub(crate) callbacks: Callbacks<S>,
+    pub(crate) debouncer: Debouncer,
+    pub(crate) gate: Gate,
+}
+
+/// What callbacks may be told of.
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    /// The initial load, for those who asked for it.
+    Loading,
+    /// Nothing: other watchers of the group are not synced yet.
+    Gated,
+    /// What happens after the load.
+    Live,
+}
+
+impl<S: Clone + Send + 'static> Notifier<S> {
     /// Goes on until the mailbox is closed and what was in it has been told.
     pub(crate) async fn run(mut self) {
-        let mut synced = false;
+        let mut stage = Stage::Loading;
         loop {
+            if stage == Stage::Gated && self.gate.is_open() {
+                stage = Stage::Live;
+            }
             let now = Instant::now();
-            let (loaded, closed) = self.look(now, synced);
-            if let Some(objects) = loaded.filter(|_| !synced && !closed) {
+            let (loaded, closed) = self.look(now, stage);
+            if let Some(objects) = loaded.filter(|_| stage == Stage::Loading && !closed) {
                 self.complete_sync(objects).await;
-                synced = true;
+                stage = Stage::Gated;
                 continue;
             }
             match self.debouncer.poll(now) {
-                // Stopping before the sync flushes nothing.
-                _ if closed && !synced => return,
-                Decision::Fire => self.fire(synced).await,
+                // Stopping before the sync, or before that of the group, flushes nothing.
+                _ if closed && stage != Stage::Live => return,
+                Decision::Fire => self.fire(stage == Stage::Live).await,
                 _ if closed => {
                     if self.has_news() {
-                        self.fire(synced).await;
+                        self.fire(true).await;
                     }
                     return;
                 }
-                Decision::WaitUntil(due) => {
+                decision => {
+                    let shared = self.shared.clone();
                     tokio::select! {
-                        () = self.shared.mailbox.wake.notified() => {}
-                        () = tokio::time::sleep_until(due) => {}
+                        () = shared.mailbox.wake.notified() => {}
+                        () = due(decision) => {}
+                        () = self.gate.opened(), if stage == Stage::Gated => {}
                     }
                 }
-                Decision::Idle => self.shared.mailbox.wake.notified().await,
             }
         }
     }
 
     /// Tells the debouncer what came.
-    fn look(&mut self, now: Instant, synced: bool) -> (Option<usize>, bool) {
+    fn look(&mut self, now: Instant, stage: Stage) -> (Option<usize>, bool) {
         let mut mail = self.shared.mailbox.state.lock();
         let forced = std::mem::take(&mut mail.forced);
         let outcome = (mail.loaded, mail.closed);
-        if synced || self.callbacks.during_sync {
-            if forced && self.callbacks.on_change.is_some() {
-                self.debouncer.force(now);
-            }
-            // What comes between the load and its announcement waits for the announcement.
-            let news = if synced { &mail.live } else { &mail.load };
-            if !news.is_empty() {
-                self.debouncer.event(now);
-            }
+        // What comes between the load and its announcement waits for the announcement.
+        let news = match stage {
+            Stage::Loading if self.callbacks.during_sync => &mail.load,
+            Stage::Loading | Stage::Gated => return outcome,
+            Stage::Live => &mail.live,
+        };
+        if forced && self.callbacks.on_change.is_some() {
+            self.debouncer.force(now);
+        }
+        if !news.is_empty() {
+            self.debouncer.event(now);
         }
         outcome
     }
@@ -172,8 +198,9 @@ impl Notifier {
             self.fire(false).await;
         }
         self.shared.feed.loaded();
-        self.shared.status.synced(objects);
-        tracing::info!(resource = %self.shared.resource, objects, "synced");
+        self.shared.control.status.synced(objects);
+        self.gate.synced();
+        tracing::info!(resource = %self.shared.control.resource, objects, "synced");
         if let Some(callback) = &self.callbacks.on_sync_complete {
             self.debouncer.hold();
             let ending = callback.call((self.context(ChangeStats::default()), objects)).await;
@@ -182,20 +209,28 @@ impl Notifier {
         }
     }
 
-    fn context(&self, stats: ChangeStats) -> ChangeContext {
+    fn context(&self, stats: ChangeStats) -> ChangeContext<S> {
         let snapshot = self.shared.store.snapshot();
-        ChangeContext { snapshot, stats, watcher: WatcherHandle::new(self.shared.clone()) }
+        ChangeContext { snapshot, stats, watcher: WatcherHandle::new(self.shared.clone(), self.store.clone()) }
     }
 
     fn ended(&self, callback: &'static str, ending: &Ending) {
-        let resource = &self.shared.resource;
+        let resource = &self.shared.control.resource;
         match ending {
             Ending::Done => {}
             Ending::Failed(error) => tracing::warn!(%resource, callback, error, "callback failed"),
             Ending::Panicked => {
-                self.shared.status.update(|s| s.callback_panics += 1);
+                self.shared.control.status.update(|s| s.callback_panics += 1);
                 tracing::error!(%resource, callback, "callback panicked");
             }
         }
+    }
+}
+
+/// When the debouncer wants to be asked again, if nothing comes before.
+async fn due(decision: Decision) {
+    match decision {
+        Decision::WaitUntil(due) => tokio::time::sleep_until(due).await,
+        _ => std::future::pending().await,
     }
 }

@@ -1,48 +1,40 @@
 //! A configuration, checked and compiled: parsed selectors, paths, the store and its encoder, the requests.
 
-use std::borrow::Cow;
+mod requests;
+mod single;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, header};
 use k8s_client::{Client, collection_path};
 use k8s_indexer::{Expression, FieldSelector, Indexer, ignored_paths};
 use k8s_packed::{Encoder, Path};
-use k8s_store::{MemoryStore, StorePlan, Writer, memory_store};
-use k8s_types::{
-    ConfigError, Gvr, IndexExpression, ListMode as ConfigListMode, SelfWriteFilter, WatcherConfig, WatcherSpec,
-};
+use k8s_store::StorePlan;
+use k8s_types::{ConfigError, Gvr, IndexExpression, ResourceRef, SelfWriteFilter, WatcherConfig, WatcherSpec};
 
-use crate::engine::{EngineConfig, ListMode};
-
-/// Parameters of a query.
-type Pairs<'a> = [(&'static str, Cow<'a, str>)];
+use self::requests::engine_config;
+pub(crate) use self::requests::{Reading, Requests, Scopes};
+pub(crate) use self::single::SinglePlan;
 
 /// Everything that a watcher needs to know, once.
 pub(crate) struct Plan {
-    pub(crate) requests: Requests,
-    pub(crate) engine: EngineConfig,
-    pub(crate) scopes: Scopes,
-    pub(crate) writer: Writer,
-    pub(crate) store: MemoryStore,
+    pub(crate) reading: Reading,
+    pub(crate) indexes: StorePlan,
+    pub(crate) encoder: Encoder,
     pub(crate) selector: Option<FieldSelector>,
+    /// What indexes and the field selector read.
+    pub(crate) expressions: Reads,
     pub(crate) own_writes: Option<Arc<dyn SelfWriteFilter>>,
     pub(crate) debounce: Duration,
     pub(crate) call_on_change_during_sync: bool,
 }
 
-/// Which namespaces are wanted.
-pub(crate) enum Scopes {
-    All,
-    Namespaces(Vec<String>),
-}
-
-/// How requests of a watcher look, apart from what the engine decides.
-pub(crate) struct Requests {
-    pub(crate) gvr: Gvr,
-    label_selector: Option<String>,
-    field_selector: Option<String>,
-    metadata_only: bool,
+/// What the expressions of a configuration read.
+pub(crate) struct Reads {
+    /// Everything is below these.
+    pub(crate) roots: Vec<Path>,
+    /// All of it is metadata.
+    pub(crate) only_metadata: bool,
 }
 
 const MANAGED_FIELDS: &str = "metadata.managedFields";
@@ -55,51 +47,67 @@ impl Plan {
     ) -> Result<Self, ConfigError> {
         config.validate()?;
         let spec = config.spec();
-        let gvr = spec.resource.gvr().map_err(|e| ConfigError::new("resource", e))?.clone();
-        collection_path(&gvr, None).map_err(|e| ConfigError::new("resource", e))?;
+        let gvr = checked_resource(&spec.resource)?;
         let indexes = Indexes::new(spec)?;
         let selector = match &spec.field_selector {
             Some(text) => Some(text.parse::<FieldSelector>().map_err(|e| ConfigError::new("field_selector", e))?),
             None => None,
         };
-        let ignored = ignored_paths(&spec.ignore_fields)
-            .map_err(|e| ConfigError::new(format!("ignore_fields[{}]", e.position()), e.error()))?;
-        let expressions =
-            indexes.expressions().chain(selector.iter().map(|s| ("field_selector".into(), s.expression())));
-        let managed_fields: Option<Path> = MANAGED_FIELDS.parse().ok().filter(|_| !spec.keep_managed_fields);
-        for (field, expression) in expressions {
-            check_reads(spec, &ignored, &field, expression)?;
+        let ignored = compiled_ignored(&spec.ignore_fields)?;
+        let managed_fields = managed_fields(spec.keep_managed_fields);
+        let of_selector = selector.iter().map(|s| ("field_selector".into(), s.expression()));
+        let expressions: Vec<_> = indexes.expressions().chain(of_selector).collect();
+        for (field, expression) in &expressions {
+            check_reads(spec, &ignored, field, expression)?;
             if expression.covered_by(managed_fields.as_slice()).is_some() {
                 let reason = format!("{MANAGED_FIELDS} is dropped (keep_managed_fields)");
-                return Err(ConfigError::new(field, reason));
+                return Err(ConfigError::new(field.as_str(), reason));
             }
         }
+        let expressions = Reads {
+            roots: expressions.iter().map(|(_, e)| e.root().clone()).collect(),
+            only_metadata: expressions.iter().all(|(_, e)| e.reads_only_metadata()),
+        };
         let mut encoder = Encoder::new().ignore(ignored.iter().chain(&managed_fields));
         if spec.metadata_only {
             encoder = encoder.metadata_only();
         }
-        let (writer, store) = memory_store(indexes.into_store_plan()?, encoder);
         let label_selector = match &spec.label_selector {
             Some(selector) => Some(selector.selector().map_err(|e| ConfigError::new("label_selector", e))?),
             None => None,
         };
+        let requests = Requests {
+            gvr,
+            label_selector: label_selector.filter(|s| !s.is_empty()).map(ToString::to_string),
+            field_selector: spec.server_field_selector.clone(),
+            metadata_only: spec.metadata_only,
+        };
         Ok(Self {
-            requests: Requests {
-                gvr,
-                label_selector: label_selector.filter(|s| !s.is_empty()).map(ToString::to_string),
-                field_selector: spec.server_field_selector.clone(),
-                metadata_only: spec.metadata_only,
-            },
-            engine: engine_config(spec),
-            scopes: scopes(client, spec)?,
-            writer,
-            store,
+            reading: Reading { requests, engine: engine_config(&spec.transport), scopes: scopes(client, spec)? },
+            indexes: indexes.into_store_plan()?,
+            encoder,
             selector,
+            expressions,
             own_writes,
             debounce: spec.debounce,
             call_on_change_during_sync: spec.call_on_change_during_sync,
         })
     }
+}
+
+fn checked_resource(resource: &ResourceRef) -> Result<Gvr, ConfigError> {
+    let gvr = resource.gvr().map_err(|e| ConfigError::new("resource", e))?.clone();
+    collection_path(&gvr, None).map_err(|e| ConfigError::new("resource", e))?;
+    Ok(gvr)
+}
+
+fn compiled_ignored(ignore_fields: &[String]) -> Result<Vec<Path>, ConfigError> {
+    ignored_paths(ignore_fields).map_err(|e| ConfigError::new(format!("ignore_fields[{}]", e.position()), e.error()))
+}
+
+/// What is dropped besides the ignored fields.
+fn managed_fields(keep: bool) -> Option<Path> {
+    MANAGED_FIELDS.parse().ok().filter(|_| !keep)
 }
 
 fn scopes(client: &Client, spec: &WatcherSpec) -> Result<Scopes, ConfigError> {
@@ -111,23 +119,6 @@ fn scopes(client: &Client, spec: &WatcherSpec) -> Result<Scopes, ConfigError> {
         Some(namespaces) => Scopes::Namespaces(namespaces.into_iter().map(str::to_owned).collect()),
         None => Scopes::All,
     })
-}
-
-fn engine_config(spec: &WatcherSpec) -> EngineConfig {
-    let transport = &spec.transport;
-    EngineConfig {
-        list_mode: match transport.list_mode {
-            ConfigListMode::Paged => ListMode::Paged,
-            _ => ListMode::Streaming,
-        },
-        page_size: transport.page_size,
-        watch_timeout: transport.watch_timeout,
-        idle_limit: transport.idle_limit,
-        backoff_initial: transport.backoff.initial,
-        backoff_max: transport.backoff.max,
-        backoff_factor: transport.backoff.factor,
-        ..EngineConfig::default()
-    }
 }
 
 /// What an expression reads must not be ignored, and must be there when only metadata is asked for.
@@ -181,40 +172,4 @@ impl Indexes {
 
 fn named_field(at: usize) -> String {
     format!("named_indexes[{at}].expressions")
-}
-
-// === impl Requests ===
-
-impl Requests {
-    /// A list, or a page of one.
-    pub(crate) fn list(&self, namespace: Option<&str>, pairs: &Pairs<'_>) -> Request<Vec<u8>> {
-        self.request(namespace, pairs, "PartialObjectMetadataList")
-    }
-
-    pub(crate) fn watch(&self, namespace: Option<&str>, pairs: &Pairs<'_>) -> Request<Vec<u8>> {
-        self.request(namespace, pairs, "PartialObjectMetadata")
-    }
-
-    fn request(&self, namespace: Option<&str>, pairs: &Pairs<'_>, partial: &str) -> Request<Vec<u8>> {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        query.extend_pairs(pairs);
-        for (name, selector) in [("labelSelector", &self.label_selector), ("fieldSelector", &self.field_selector)] {
-            if let Some(selector) = selector {
-                query.append_pair(name, selector);
-            }
-        }
-        // The plan has checked both, so the path and the request are sound; an empty request is refused by the server.
-        let path = collection_path(&self.gvr, namespace).unwrap_or_default();
-        let mut request = Request::new(vec![]);
-        if let Ok(uri) = format!("{path}?{}", query.finish()).parse() {
-            *request.uri_mut() = uri;
-        }
-        if self.metadata_only {
-            let accept = format!("application/json;as={partial};g=meta.k8s.io;v=v1,application/json");
-            if let Ok(accept) = accept.parse() {
-                request.headers_mut().insert(header::ACCEPT, accept);
-            }
-        }
-        request
-    }
 }

@@ -1,11 +1,18 @@
 //! The registry of our own writes.
 
+mod api;
+mod in_flight;
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use k8s_types::{Gvr, SelfWriteFilter};
 use parking_lot::Mutex;
+
+pub use self::in_flight::WriteInFlight;
+use self::in_flight::{Flights, Target};
 
 /// How many writes are remembered; the oldest is forgotten first.
 const CAPACITY: usize = 4096;
@@ -15,6 +22,19 @@ const CAPACITY: usize = 4096;
 /// Clones share one registry. It holds the last 4,096 writes. A recognised echo brings the store up to date and is
 /// reported to nobody; only a live watch event can be an echo, what a relist finds is always reported. Recognising
 /// does not use a record up: the same version may come to several watchers.
+///
+/// # Writing
+///
+/// The methods that are named after those of `kube::Api` write through one and record the version in the answer:
+/// [`create`](Self::create), [`replace`](Self::replace), [`patch`](Self::patch), [`patch_status`](Self::patch_status),
+/// [`replace_status`](Self::replace_status), [`delete`](Self::delete); [`during`](Self::during) does so for any other
+/// write. While one of these is under way, a watcher lets the events of that object wait, since the echo may overtake
+/// the answer: until the answer has come or the write has failed, and never longer than ten seconds. Whatever else
+/// writes calls [`begin`](Self::begin) before and [`WriteInFlight::answered`] after it, or at least
+/// [`record`](Self::record), which leaves the small chance that the echo was there first and was reported.
+///
+/// A foreign change is never taken for an echo: it has another version. A foreign change that comes between our write
+/// and the next look at the object, as in a relist, is reported together with ours.
 ///
 /// # Examples
 ///
@@ -39,6 +59,8 @@ struct Records {
     order: VecDeque<Arc<Record>>,
     /// How often each is in `order`.
     counts: HashMap<Arc<Record>, usize>,
+    /// Writes whose answer has not come.
+    flights: Flights,
 }
 
 /// A write. The API's version is left out: an object written as `v1` comes back as `v1beta1` too.
@@ -73,18 +95,23 @@ impl SelfWrites {
             return;
         }
         let record = Arc::new(Record::new(gvr, namespace, name, resource_version));
-        let mut records = self.records.lock();
-        *records.counts.entry(record.clone()).or_default() += 1;
-        records.order.push_back(record);
-        if records.order.len() > CAPACITY {
-            let Some(oldest) = records.order.pop_front() else { return };
-            if let Some(count) = records.counts.get_mut(&oldest) {
-                *count -= 1;
-                if *count == 0 {
-                    records.counts.remove(&oldest);
-                }
-            }
-        }
+        self.records.lock().push(record);
+    }
+
+    /// Tells watchers that a write of this object is under way, until the guard is [answered](WriteInFlight::answered)
+    /// or dropped. Begin before the request is sent.
+    ///
+    /// A guard that is dropped without an answer records nothing: if the server had taken the write all the same,
+    /// its event is reported like a foreign one.
+    #[must_use = "dropping the guard ends the write"]
+    pub fn begin(&self, gvr: &Gvr, namespace: Option<&str>, name: &str) -> WriteInFlight {
+        WriteInFlight::begin(self.records.clone(), Target::named(gvr, namespace, name))
+    }
+
+    /// As [`begin`](Self::begin), for a create with `generateName`: the guard stands for all names with this prefix.
+    #[must_use = "dropping the guard ends the write"]
+    pub fn begin_generated(&self, gvr: &Gvr, namespace: Option<&str>, prefix: &str) -> WriteInFlight {
+        WriteInFlight::begin(self.records.clone(), Target::generated(gvr, namespace, prefix))
     }
 
     /// How many writes are remembered.
@@ -98,11 +125,46 @@ impl SelfWrites {
     }
 }
 
+impl Records {
+    fn push(&mut self, record: Arc<Record>) {
+        *self.counts.entry(record.clone()).or_default() += 1;
+        self.order.push_back(record);
+        if self.order.len() > CAPACITY {
+            let Some(oldest) = self.order.pop_front() else { return };
+            if let Some(count) = self.counts.get_mut(&oldest) {
+                *count -= 1;
+                if *count == 0 {
+                    self.counts.remove(&oldest);
+                }
+            }
+        }
+    }
+
+    fn has(&self, gvr: &Gvr, namespace: Option<&str>, name: &str, resource_version: &str) -> bool {
+        // Most programs write little: nothing is built when there is nothing to find.
+        !self.counts.is_empty() && self.counts.contains_key(&Record::new(gvr, namespace, name, resource_version))
+    }
+}
+
 impl SelfWriteFilter for SelfWrites {
     fn is_own(&self, gvr: &Gvr, namespace: Option<&str>, name: &str, resource_version: &str) -> bool {
-        let records = self.records.lock();
-        // Most programs write little: nothing is built when there is nothing to find.
-        !records.counts.is_empty() && records.counts.contains_key(&Record::new(gvr, namespace, name, resource_version))
+        self.records.lock().has(gvr, namespace, name, resource_version)
+    }
+
+    fn poll_own(
+        &self,
+        gvr: &Gvr,
+        namespace: Option<&str>,
+        name: &str,
+        resource_version: &str,
+        cx: &mut Context<'_>,
+    ) -> Poll<bool> {
+        // One lock for both: an answer that comes in between would be missed.
+        let mut records = self.records.lock();
+        if records.has(gvr, namespace, name, resource_version) {
+            return Poll::Ready(true);
+        }
+        if records.flights.wait(gvr, namespace, name, cx) { Poll::Pending } else { Poll::Ready(false) }
     }
 }
 

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use k8s_store::KeyIssues;
 use tokio::time::Instant;
 
 /// What a watcher is doing at the moment.
@@ -57,6 +58,8 @@ impl fmt::Display for Phase {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Status {
+    /// Whether it was started. Never goes back to false.
+    pub started: bool,
     /// What it is doing.
     pub phase: Phase,
     /// Whether the initial load is complete. Never goes back to false.
@@ -83,6 +86,8 @@ pub struct Status {
     pub skipped: u64,
     /// Why the last of them was skipped: namespace, name if known, and the reason.
     pub last_skipped: Option<String>,
+    /// What was wrong with index keys.
+    pub key_issues: KeyIssues,
     /// Callbacks that panicked.
     pub callback_panics: u64,
     /// The last failure; kept after recovery.

@@ -27,9 +27,17 @@ pub(crate) enum Reported {
     Replaced(Object),
 }
 
-/// The server shows an object, by a list or a watch event. Where `versions_hold` is false, as after a restore from a
-/// backup, an equal version is no proof of equal content.
-pub(crate) fn shown(previous: Option<&Object>, object: Object, matches: bool, versions_hold: bool) -> Transition {
+/// What proves that an object is as it was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Proof {
+    /// An equal version. No proof after a restore from a backup.
+    pub(crate) version: bool,
+    /// Equal content. No proof where only a part of the content is kept.
+    pub(crate) content: bool,
+}
+
+/// The server shows an object, by a list or a watch event.
+pub(crate) fn shown(previous: Option<&Object>, object: Object, matches: bool, proof: Proof) -> Transition {
     match (previous, matches) {
         (None, false) => Transition::Keep,
         (Some(old), false) => Transition::Remove(Change::Deleted(old.clone())),
@@ -38,10 +46,10 @@ pub(crate) fn shown(previous: Option<&Object>, object: Object, matches: bool, ve
         (Some(old), true) => {
             let version = object.resource_version();
             let is_same_version = version.is_some() && version == old.resource_version();
-            if is_same_version && (versions_hold || old.same_content(&object)) {
+            if is_same_version && proof.version {
                 Transition::Keep
-            } else if old.same_content(&object) {
-                Transition::Refresh(object)
+            } else if proof.content && old.same_content(&object) {
+                if is_same_version { Transition::Keep } else { Transition::Refresh(object) }
             } else {
                 Transition::Store(object, Reported::Modified(old.clone()))
             }
@@ -67,6 +75,11 @@ mod tests {
 
     use super::*;
 
+    const BOTH: Proof = Proof { version: true, content: true };
+    const CONTENT: Proof = Proof { version: false, content: true };
+    const VERSION: Proof = Proof { version: true, content: false };
+    const NEITHER: Proof = Proof { version: false, content: false };
+
     fn pod(uid: &str, version: u32, spec: u32) -> Object {
         object!({"metadata": {"name": "a", "uid": uid, "resourceVersion": version.to_string()}, "spec": spec})
     }
@@ -75,23 +88,32 @@ mod tests {
     fn the_table() {
         let (old, newer, same, other) = (pod("u", 1, 1), pod("u", 2, 2), pod("u", 2, 1), pod("v", 2, 1));
         let store = |o: &Object, r| Transition::Store(o.clone(), r);
-        assert_eq!(shown(None, old.clone(), true, true), store(&old, Reported::Created));
-        assert_eq!(shown(None, old.clone(), false, true), Transition::Keep);
-        assert_eq!(shown(Some(&old), old.clone(), true, true), Transition::Keep);
-        assert_eq!(shown(Some(&old), newer.clone(), true, true), store(&newer, Reported::Modified(old.clone())));
-        assert_eq!(shown(Some(&old), newer.clone(), false, true), Transition::Remove(Change::Deleted(old.clone())));
+        assert_eq!(shown(None, old.clone(), true, BOTH), store(&old, Reported::Created));
+        assert_eq!(shown(None, old.clone(), false, BOTH), Transition::Keep);
+        assert_eq!(shown(Some(&old), old.clone(), true, BOTH), Transition::Keep);
+        assert_eq!(shown(Some(&old), newer.clone(), true, BOTH), store(&newer, Reported::Modified(old.clone())));
+        assert_eq!(shown(Some(&old), newer.clone(), false, BOTH), Transition::Remove(Change::Deleted(old.clone())));
         // C27: after a restore the same version may stand for something else.
         let branched = pod("u", 1, 2);
-        assert_eq!(shown(Some(&old), branched.clone(), true, true), Transition::Keep);
-        assert_eq!(shown(Some(&old), branched.clone(), true, false), store(&branched, Reported::Modified(old.clone())));
-        assert_eq!(shown(Some(&old), old.clone(), true, false), Transition::Keep);
+        assert_eq!(shown(Some(&old), branched.clone(), true, BOTH), Transition::Keep);
+        assert_eq!(
+            shown(Some(&old), branched.clone(), true, CONTENT),
+            store(&branched, Reported::Modified(old.clone()))
+        );
+        assert_eq!(shown(Some(&old), old.clone(), true, CONTENT), Transition::Keep);
         assert_eq!(gone(None, Some(old.clone())), Transition::Keep);
         assert_eq!(gone(Some(&old), Some(newer.clone())), Transition::Remove(Change::Deleted(newer)));
         assert_eq!(gone(Some(&old), None), Transition::Remove(Change::Deleted(old.clone())));
         // C48: equal content moves the version on and is no change.
-        assert_eq!(shown(Some(&old), same.clone(), true, true), Transition::Refresh(same));
+        assert_eq!(shown(Some(&old), same.clone(), true, BOTH), Transition::Refresh(same.clone()));
+        // Where only a part of an object is kept, equal parts prove nothing.
+        let modified = store(&same, Reported::Modified(old.clone()));
+        assert_eq!(shown(Some(&old), same.clone(), true, VERSION), modified);
+        assert_eq!(shown(Some(&old), old.clone(), true, VERSION), Transition::Keep);
+        let modified = store(&old, Reported::Modified(old.clone()));
+        assert_eq!(shown(Some(&old), old.clone(), true, NEITHER), modified);
         // C28: a new uid is another object, also when nothing else differs.
-        assert_eq!(shown(Some(&old), other.clone(), true, true), store(&other, Reported::Replaced(old.clone())));
+        assert_eq!(shown(Some(&old), other.clone(), true, BOTH), store(&other, Reported::Replaced(old.clone())));
     }
 
     proptest! {
@@ -105,7 +127,7 @@ mod tests {
                 let transition = if deleted {
                     gone(stored.as_ref(), Some(object))
                 } else {
-                    shown(stored.as_ref(), object, matches, true)
+                    shown(stored.as_ref(), object, matches, BOTH)
                 };
                 let reported = match transition {
                     Transition::Keep => false,

@@ -6,24 +6,45 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use k8s_client::Client;
+use k8s_store::{MemoryStore, Writer, memory_store};
 use k8s_types::{ConfigError, SelfWriteFilter, WatcherConfig};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::applier::Applier;
+use crate::cache_link::CacheLink;
 use crate::callback::{Callback, ChangeContext, Outcome};
+use crate::control::Control;
 use crate::debounce::Debouncer;
 use crate::driver::Driver;
+use crate::group::{Gate, SyncGroup};
 use crate::handle::{Shared, WatcherHandle};
 use crate::notify::{Callbacks, Mailbox, Notifier};
 use crate::plan::Plan;
 
 /// Puts together what a [`Watcher`] needs besides its configuration: callbacks, and a filter for own writes.
 #[must_use = "a builder does nothing until `build` or `spawn`"]
-pub struct WatcherBuilder {
+pub struct WatcherBuilder<S = MemoryStore> {
     client: Client,
     config: WatcherConfig,
-    callbacks: Callbacks,
+    make: MakeStore<S>,
+    callbacks: Callbacks<S>,
     own_writes: Option<Arc<dyn SelfWriteFilter>>,
+    group: Option<(SyncGroup, String)>,
+    /// What was wrong with how the builder was used.
+    misuse: Option<ConfigError>,
+}
+
+/// Makes the store of a plan.
+type MakeStore<S> = Box<dyn FnOnce(&Client, &mut Plan) -> Result<Made<S>, ConfigError> + Send>;
+
+/// A store with its writer.
+pub(crate) struct Made<S> {
+    pub(crate) writer: Writer,
+    /// Where the writer's commits are read.
+    pub(crate) written: MemoryStore,
+    pub(crate) cache: CacheLink,
+    pub(crate) store: S,
 }
 
 /// A watcher that has not been started: its store is empty and nothing was sent.
@@ -31,18 +52,18 @@ pub struct WatcherBuilder {
 /// Everything that can be done with a running one can be prepared here through its [`WatcherHandle`], to which it
 /// dereferences: hand out the store, subscribe to changes.
 #[must_use = "a watcher does nothing until `run` or `spawn`"]
-pub struct Watcher {
-    handle: WatcherHandle,
-    driver: Driver,
-    notifier: Notifier,
+pub struct Watcher<S = MemoryStore> {
+    handle: WatcherHandle<S>,
+    driver: Driver<Applier>,
+    notifier: Notifier<S>,
     ending: Ending,
 }
 
 /// A watcher that runs on a task of its own. Dropping it ends the watcher at once and loses what no callback was
 /// told yet; [`shutdown`](Self::shutdown) ends it in good order.
 #[must_use = "dropping it ends the watcher"]
-pub struct RunningWatcher {
-    handle: WatcherHandle,
+pub struct RunningWatcher<S = MemoryStore> {
+    handle: WatcherHandle<S>,
     task: AbortOnDropHandle<()>,
 }
 
@@ -77,11 +98,27 @@ impl Watcher {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn builder(client: impl Into<Client>, config: WatcherConfig) -> WatcherBuilder {
-        WatcherBuilder { client: client.into(), config, callbacks: Callbacks::default(), own_writes: None }
+        WatcherBuilder {
+            client: client.into(),
+            config,
+            make: Box::new(|_, plan| Ok(in_memory(plan))),
+            callbacks: Callbacks::default(),
+            own_writes: None,
+            group: None,
+            misuse: None,
+        }
     }
+}
 
+/// All objects in memory.
+fn in_memory(plan: &mut Plan) -> Made<MemoryStore> {
+    let (writer, store) = memory_store(std::mem::take(&mut plan.indexes), std::mem::take(&mut plan.encoder));
+    Made { writer, written: store.clone(), cache: CacheLink::default(), store }
+}
+
+impl<S: Clone + Send + Sync + 'static> Watcher<S> {
     /// The handle, to keep when the watcher is given to [`run`](Self::run).
-    pub fn handle(&self) -> &WatcherHandle {
+    pub fn handle(&self) -> &WatcherHandle<S> {
         &self.handle
     }
 
@@ -96,7 +133,7 @@ impl Watcher {
     /// blocking thread runs to its end), and what was collected since the last callback is not delivered.
     pub async fn run(self, token: CancellationToken) {
         let Self { driver, notifier, ending, .. } = self;
-        let stop = ending.0.stop.clone();
+        let stop = ending.0.control.stop.clone();
         let forward = async {
             token.cancelled().await;
             stop.cancel();
@@ -121,16 +158,16 @@ impl Watcher {
     /// # Panics
     ///
     /// Outside a tokio runtime, as `tokio::spawn`.
-    pub fn spawn(self) -> RunningWatcher {
+    pub fn spawn(self) -> RunningWatcher<S> {
         let handle = self.handle.clone();
         let task = AbortOnDropHandle::new(tokio::spawn(self.run(CancellationToken::new())));
         RunningWatcher { handle, task }
     }
 }
 
-impl RunningWatcher {
+impl<S> RunningWatcher<S> {
     /// The handle, to keep beyond this value.
-    pub fn handle(&self) -> &WatcherHandle {
+    pub fn handle(&self) -> &WatcherHandle<S> {
         &self.handle
     }
 
@@ -156,26 +193,26 @@ impl RunningWatcher {
     }
 
     /// Leaves the watcher running until its runtime ends or [`stop`](WatcherHandle::stop) is called.
-    pub fn detach(self) -> WatcherHandle {
+    pub fn detach(self) -> WatcherHandle<S> {
         self.task.detach();
         self.handle
     }
 }
 
-impl WatcherBuilder {
+impl<S: Clone + Send + Sync + 'static> WatcherBuilder<S> {
     /// Calls `function` after changes: at once after a quiet time, then at most once in the debounce interval,
     /// never twice at the same time, with everything that happened since the last call.
     ///
     /// The function may block: it runs on a thread for blocking work, never on the task that reads from the
     /// server. What it returns is `()` or a `Result` whose error is logged. A panic is caught, logged and counted
     /// in the status; the watcher lives. A second function replaces the first.
-    pub fn on_change<R: Outcome>(mut self, function: impl Fn(ChangeContext) -> R + Send + Sync + 'static) -> Self {
+    pub fn on_change<R: Outcome>(mut self, function: impl Fn(ChangeContext<S>) -> R + Send + Sync + 'static) -> Self {
         self.callbacks.on_change = Some(Callback::blocking(function));
         self
     }
 
     /// As [`on_change`](Self::on_change) with an async function, which runs on a task of its own.
-    pub fn on_change_async<F, R>(mut self, function: impl Fn(ChangeContext) -> F + Send + Sync + 'static) -> Self
+    pub fn on_change_async<F, R>(mut self, function: impl Fn(ChangeContext<S>) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = R> + Send + 'static,
         R: Outcome,
@@ -188,7 +225,7 @@ impl WatcherBuilder {
     /// turned true, with the number of objects. Until it returns, `on_change` waits.
     pub fn on_sync_complete<R: Outcome>(
         mut self,
-        function: impl Fn(ChangeContext, usize) -> R + Send + Sync + 'static,
+        function: impl Fn(ChangeContext<S>, usize) -> R + Send + Sync + 'static,
     ) -> Self {
         self.callbacks.on_sync_complete = Some(Callback::blocking(move |(context, count)| function(context, count)));
         self
@@ -197,7 +234,7 @@ impl WatcherBuilder {
     /// As [`on_sync_complete`](Self::on_sync_complete) with an async function.
     pub fn on_sync_complete_async<F, R>(
         mut self,
-        function: impl Fn(ChangeContext, usize) -> F + Send + Sync + 'static,
+        function: impl Fn(ChangeContext<S>, usize) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = R> + Send + 'static,
@@ -214,23 +251,42 @@ impl WatcherBuilder {
         self
     }
 
+    /// Joins a group: `on_change` is not called before all members are synced. The name tells the watcher apart in
+    /// the group's errors. A second group replaces the first.
+    pub fn sync_group(mut self, group: &SyncGroup, name: impl Into<String>) -> Self {
+        self.group = Some((group.clone(), name.into()));
+        self
+    }
+
     /// Checks the configuration and puts the watcher together. Sends nothing and spawns nothing.
     ///
     /// # Errors
     ///
     /// The first setting that cannot work, by name: see [`WatcherConfig`] for the rules; besides, expressions that
-    /// are no JSONPath, ignored fields that an index, a selector or the identity of objects needs, and
-    /// `namespaced_watch` for a client that knows no namespace of its own.
-    pub fn build(self) -> Result<Watcher, ConfigError> {
-        let Self { client, config, mut callbacks, own_writes } = self;
-        let plan = Plan::new(&client, &config, own_writes)?;
+    /// are no JSONPath, ignored fields that an index, a selector or the identity of objects needs,
+    /// `namespaced_watch` for a client that knows no namespace of its own, and a [group](SyncGroup) that has a member
+    /// of this name or is closed.
+    pub fn build(self) -> Result<Watcher<S>, ConfigError> {
+        let Self { client, config, make, mut callbacks, own_writes, group, misuse } = self;
+        if let Some(misuse) = misuse {
+            return Err(misuse);
+        }
+        let mut plan = Plan::new(&client, &config, own_writes)?;
         callbacks.during_sync = plan.call_on_change_during_sync;
-        let shared = Arc::new(Shared::new(plan.requests.gvr.clone(), plan.store.clone(), Mailbox::new(&callbacks)));
-        let debouncer = Debouncer::new(plan.debounce);
+        let Made { writer, written, cache, store } = make(&client, &mut plan)?;
+        let Plan { reading, selector, own_writes, debounce, .. } = plan;
+        let control = Arc::new(Control::new(reading.requests.gvr.clone()));
+        let gate = match group {
+            Some((group, name)) => group.join(name, control.clone())?,
+            None => Gate::default(),
+        };
+        let shared = Arc::new(Shared::new(control.clone(), written, Mailbox::new(&callbacks)));
+        let applier = Applier::new(writer, selector, own_writes, cache, shared.clone());
+        let debouncer = Debouncer::new(debounce);
         Ok(Watcher {
-            handle: WatcherHandle::new(shared.clone()),
-            notifier: Notifier { shared: shared.clone(), callbacks, debouncer },
-            driver: Driver::new(client, plan, shared.clone()),
+            handle: WatcherHandle::new(shared.clone(), store.clone()),
+            notifier: Notifier { shared: shared.clone(), store, callbacks, debouncer, gate },
+            driver: Driver::new(client, reading, applier, control),
             ending: Ending(shared),
         })
     }
@@ -244,7 +300,7 @@ impl WatcherBuilder {
     /// # Panics
     ///
     /// Outside a tokio runtime, as `tokio::spawn`.
-    pub fn spawn(self) -> Result<RunningWatcher, ConfigError> {
+    pub fn spawn(self) -> Result<RunningWatcher<S>, ConfigError> {
         self.build().map(Watcher::spawn)
     }
 }
@@ -256,41 +312,41 @@ impl Drop for Ending {
     fn drop(&mut self) {
         self.0.mailbox.close();
         self.0.feed.close();
-        self.0.status.stopped();
+        self.0.control.status.stopped();
     }
 }
 
 // === trait impls ===
 
-impl Deref for Watcher {
-    type Target = WatcherHandle;
+impl<S> Deref for Watcher<S> {
+    type Target = WatcherHandle<S>;
 
-    fn deref(&self) -> &WatcherHandle {
+    fn deref(&self) -> &WatcherHandle<S> {
         &self.handle
     }
 }
 
-impl Deref for RunningWatcher {
-    type Target = WatcherHandle;
+impl<S> Deref for RunningWatcher<S> {
+    type Target = WatcherHandle<S>;
 
-    fn deref(&self) -> &WatcherHandle {
+    fn deref(&self) -> &WatcherHandle<S> {
         &self.handle
     }
 }
 
-impl fmt::Debug for WatcherBuilder {
+impl<S> fmt::Debug for WatcherBuilder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WatcherBuilder").field("config", &self.config).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Watcher {
+impl<S> fmt::Debug for Watcher<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watcher").field("handle", &self.handle).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for RunningWatcher {
+impl<S> fmt::Debug for RunningWatcher<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunningWatcher").field("handle", &self.handle).finish_non_exhaustive()
     }

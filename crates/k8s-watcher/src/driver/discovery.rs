@@ -5,19 +5,23 @@ use std::time::{Duration, SystemTime};
 use k8s_client::Error as ClientError;
 use tokio::time::Instant;
 
-use super::Driver;
 use super::scope::chain;
+use super::{Driver, Sink};
 use crate::engine::{Backoff, Failure, classify};
 use crate::plan::Scopes;
 use crate::status::{ErrorClass, Phase, Verb, WatchError};
 
-impl Driver {
+/// Why an object without a namespace is not looked for in all of them.
+const NAMESPACE_MISSING: &str = "the kind is namespaced and no namespace was given";
+
+impl<K: Sink> Driver<K> {
     /// Only a restriction to namespaces needs the server's word: a cluster-scoped kind has none, and is watched
     /// once. Goes on until the server has said it.
     pub(super) async fn find_scopes(&mut self) -> Vec<Option<String>> {
         let namespaces = match &self.wanted {
             Scopes::All => return vec![None],
-            Scopes::Namespaces(namespaces) => namespaces.clone(),
+            Scopes::Namespaces(namespaces) => Some(namespaces.clone()),
+            Scopes::ClusterScoped => None,
         };
         let engine = &self.engine;
         let mut backoff =
@@ -25,9 +29,10 @@ impl Driver {
         for attempt in 0.. {
             let asked = self.client.resource_scope(&self.requests.gvr);
             let (error, retry_after) = match tokio::time::timeout(self.engine.response_limit(), asked).await {
-                Ok(Ok(scope)) if scope.is_namespaced() => break,
-                Ok(Ok(_)) => return vec![None],
-                // Who may not discover may still list: the namespaces were given, so the kind has them.
+                Ok(Ok(scope)) if !scope.is_namespaced() => return vec![None],
+                Ok(Ok(_)) if namespaces.is_some() => break,
+                Ok(Ok(_)) => (self.discovery_error(ErrorClass::Rejected, None, NAMESPACE_MISSING.into()), None),
+                // Who may not discover may still list: if namespaces were given, the kind has them.
                 Ok(Err(e)) if e.status_code() == Some(403) => break,
                 Ok(Err(e)) => (self.discovery_error(class_of(&e), e.status_code(), chain(&e)), e.retry_after()),
                 Err(_) => (self.discovery_error(ErrorClass::Idle, None, "no answer came".into()), None),
@@ -39,13 +44,13 @@ impl Driver {
                 tracing::warn!(resource = %self.requests.gvr, %error, "cannot discover the kind; trying again");
             }
             self.last_error = Some(error);
-            self.shared.status.update(|s| {
+            self.control.status.update(|s| {
                 s.last_watch_error.clone_from(&self.last_error);
                 s.phase = Phase::BackingOff { until, attempt: attempt.saturating_add(1) };
             });
             tokio::time::sleep_until(until).await;
         }
-        namespaces.into_iter().map(Some).collect()
+        namespaces.map_or_else(|| vec![None], |namespaces| namespaces.into_iter().map(Some).collect())
     }
 
     fn discovery_error(&self, class: ErrorClass, code: Option<u16>, message: String) -> WatchError {

@@ -1,8 +1,11 @@
 //! Echoes of our own writes: stored, not reported; anything else is.
 
-use k8s_fake_apiserver::Watch;
+use k8s_fake_apiserver::{FakeApiServer, Watch};
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_types::Gvr;
-use k8s_watcher::{SelfWrites, Watcher};
+use k8s_watcher::{RunningWatcher, SelfWrites, Watcher};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::json;
 
 use crate::support::*;
 
@@ -96,4 +99,146 @@ async fn c49_one_write_is_recognised_by_every_watcher() {
     let nobody = Watcher::builder(server.client(), config()).spawn().unwrap();
     nobody.wait_for_sync(LONG).await.unwrap();
     assert_eq!(own.len(), 1);
+}
+
+/// A watcher with a registry, synced, and its changes.
+async fn registered(server: &FakeApiServer) -> (RunningWatcher, Record, SelfWrites) {
+    let own = SelfWrites::default();
+    let (builder, record) = recorded(server, config());
+    let watcher = builder.self_writes(own.clone()).spawn().unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    (watcher, record, own)
+}
+
+#[tokio::test(start_paused = true)]
+async fn c49_an_echo_that_overtakes_the_answer_is_no_change() {
+    let server = server([config_map("a", "x"), config_map("b", "x")]).await;
+    let (watcher, record, own) = registered(&server).await;
+    let guard = own.begin(watcher.resource(), Some("shop"), "a");
+    let version = server.apply(config_map("a", "own")).unwrap();
+    server.apply(config_map("b", "foreign")).unwrap();
+    settle(secs(2)).await;
+    // Only that object waits.
+    assert_eq!((label(&watcher, "a"), label(&watcher, "b")), (Some("x".into()), Some("foreign".into())));
+    guard.answered(&version);
+    same_as_served(&watcher, &server).await;
+    settle(secs(1)).await;
+    assert_eq!(record.totals(), (0, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn c49_foreign_changes_that_waited_for_an_answer_are_reported() {
+    let server = server([config_map("a", "x")]).await;
+    let (watcher, record, own) = registered(&server).await;
+    let guard = own.begin(watcher.resource(), Some("shop"), "a");
+    server.apply(config_map("a", "before")).unwrap();
+    let version = server.apply(config_map("a", "own")).unwrap();
+    server.apply(config_map("a", "after")).unwrap();
+    server.delete(MAPS, Some("shop"), "a").unwrap();
+    server.apply(config_map("a", "again")).unwrap();
+    settle(secs(2)).await;
+    assert_eq!((record.len(), label(&watcher, "a")), (0, Some("x".into())));
+    guard.answered(&version);
+    same_as_served(&watcher, &server).await;
+    settle(secs(1)).await;
+    assert_eq!(record.totals(), (1, 2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn c49_a_write_that_fails_or_never_ends_holds_nothing_for_long() {
+    let server = server([config_map("a", "x")]).await;
+    let (watcher, record, own) = registered(&server).await;
+    let guard = own.begin(watcher.resource(), Some("shop"), "a");
+    server.apply(config_map("a", "one")).unwrap();
+    settle(secs(1)).await;
+    drop(guard);
+    same_as_served(&watcher, &server).await;
+    settle(secs(1)).await;
+    assert_eq!(record.totals(), (0, 1, 0));
+
+    let _endless = own.begin(watcher.resource(), Some("shop"), "a");
+    server.apply(config_map("a", "two")).unwrap();
+    settle(secs(9)).await;
+    assert_eq!(label(&watcher, "a"), Some("one".into()));
+    settle(secs(2)).await;
+    assert_eq!((label(&watcher, "a"), record.totals()), (Some("two".into()), (0, 2, 0)));
+
+    // What comes in masses is not held either.
+    for n in 0..2_000 {
+        server.apply(config_map("a", &format!("n{n}"))).unwrap();
+    }
+    settle(secs(1)).await;
+    assert!(record.totals().1 >= 2 + 2_000 - 64, "{:?}", record.totals());
+    settle(secs(11)).await;
+    assert_eq!(record.totals(), (0, 2_002, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn c49_a_relist_does_not_bring_back_what_was_held() {
+    let server = server([config_map("a", "x"), config_map("b", "x")]).await;
+    let (watcher, record, own) = registered(&server).await;
+    let guard = own.begin(watcher.resource(), Some("shop"), "a");
+    let version = server.apply(config_map("a", "own")).unwrap();
+    settle(secs(1)).await;
+    let hold = server.faults().on(Watch::of(MAPS)).hold();
+    server.close_watches();
+    server.delete(MAPS, Some("shop"), "a").unwrap();
+    settle(secs(5)).await;
+    server.compact();
+    hold.release();
+    same_as_served(&watcher, &server).await;
+    guard.answered(&version);
+    settle(secs(30)).await;
+    assert_eq!(names(&watcher), ["b"]);
+    assert_eq!(record.totals().2, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c49_writes_through_an_api_record_their_answers() {
+    let server = server([config_map("foreign", "x")]).await;
+    let (watcher, record, own) = registered(&server).await;
+    let api: Api<ConfigMap> = Api::namespaced(server.client(), "shop");
+    let (post, patch) = (PostParams::default(), PatchParams::default());
+    let new = |meta: serde_json::Value| -> ConfigMap {
+        serde_json::from_value(json!({"metadata": meta, "data": {"value": "1"}})).unwrap()
+    };
+    let created = own.create(&api, &post, &new(json!({"name": "named"}))).await.unwrap();
+    let generated = own.create(&api, &post, &new(json!({"generateName": "some-"}))).await.unwrap();
+    let version = created.metadata.resource_version.clone();
+    own.replace(
+        &api,
+        "named",
+        &post,
+        &new(json!({"name": "named", "resourceVersion": version, "labels": {"app": "r"}})),
+    )
+    .await
+    .unwrap();
+    let merge = Patch::Merge(json!({"metadata": {"labels": {"app": "p"}}}));
+    own.patch(&api, "named", &patch, &merge).await.unwrap();
+    own.during(&api, "named", api.patch("named", &patch, &Patch::Merge(json!({"data": {"value": "2"}}))))
+        .await
+        .unwrap();
+    same_as_served(&watcher, &server).await;
+    settle(secs(1)).await;
+    assert_eq!((record.totals(), label(&watcher, "named")), ((0, 0, 0), Some("p".into())));
+    assert!(watcher.store().by_name(Some("shop"), generated.metadata.name.as_deref().unwrap()).is_some());
+    assert_eq!(own.len(), 5);
+
+    // A write that fails records nothing; a patch that changes nothing does no harm.
+    own.create(&api, &post, &created).await.unwrap_err();
+    own.patch(&api, "named", &patch, &merge).await.unwrap();
+    let foreign = Patch::Merge(json!({"metadata": {"labels": {"app": "foreign"}}}));
+    api.patch("named", &patch, &foreign).await.unwrap();
+    same_as_served(&watcher, &server).await;
+    settle(secs(1)).await;
+    assert_eq!(record.totals(), (0, 1, 0));
+
+    // The answer to this delete does not say its version: reported. One that waits for a finalizer is an update.
+    assert!(own.delete(&api, "foreign", &DeleteParams::default()).await.unwrap().is_none());
+    let with_finalizer = json!({"metadata": {"finalizers": ["example.test/hold"]}});
+    own.patch(&api, "named", &patch, &Patch::Merge(with_finalizer)).await.unwrap();
+    assert!(own.delete(&api, "named", &DeleteParams::default()).await.unwrap().is_some());
+    same_as_served(&watcher, &server).await;
+    settle(secs(1)).await;
+    assert_eq!(record.totals(), (0, 1, 1));
 }

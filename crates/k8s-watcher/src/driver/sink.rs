@@ -1,0 +1,90 @@
+//! What a driver fills: the seam between reading from the server and what is kept of it.
+
+use std::task::{Context, Poll};
+
+use k8s_packed::Encoder;
+use k8s_types::Object;
+use tokio::time::Instant;
+
+use crate::engine::version;
+use crate::frame::BadObject;
+use crate::status::Status;
+
+/// Takes what the server shows, in its order. Everything here comes from the reading task and must not block.
+pub(crate) trait Sink: Send + 'static {
+    /// The encoder of the objects that are given to [`show`](Self::show) and [`hide`](Self::hide).
+    fn encoder(&mut self) -> &mut Encoder;
+
+    /// The server shows an object.
+    fn show(&mut self, object: Object, origin: Origin);
+
+    /// The server says that an object is gone. That may be older than what is known: the watch after a list begins
+    /// at the version of its first page.
+    fn hide(&mut self, object: Object, origin: Origin);
+
+    /// The server shows an object that cannot be held: the last good state stays, unless it is deleted.
+    fn skip(&mut self, bad: &BadObject, is_delete: bool);
+
+    /// A full list begins, of a namespace or of everything.
+    fn begin_relist(&mut self, namespace: Option<&str>);
+
+    /// It is given up; what it showed stays.
+    fn abort_relist(&mut self, namespace: Option<&str>);
+
+    /// It is complete: what it did not show is gone.
+    fn finish_relist(&mut self, namespace: Option<&str>);
+
+    /// The initial load is complete in all scopes: what gathered so far belongs to it, what follows does not.
+    fn loaded(&mut self);
+
+    /// When what is there has to be committed, if there is anything.
+    fn commit_due(&self) -> Option<Instant>;
+
+    /// Readers see everything so far, in one step; listeners learn of it.
+    fn commit(&mut self);
+
+    /// Carries out what was waiting for something else than the server; ready when there was something.
+    fn poll_held(&mut self, _cx: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+
+    /// Does a slice of housekeeping; says whether there is more.
+    fn tidy(&mut self) -> bool {
+        false
+    }
+
+    /// Puts what it knows into the status.
+    fn report(&self, status: &mut Status);
+
+    /// The driver ends: nothing more will come.
+    fn close(&mut self) {
+        self.commit();
+    }
+}
+
+/// How an object came to us.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Origin {
+    /// By a list, in pages or as initial events; `from_scratch` if versions of before mean nothing any more.
+    List { from_scratch: bool },
+    /// By a watch event.
+    Live,
+}
+
+impl Origin {
+    /// Whether versions can be compared with those that are kept.
+    pub(crate) fn versions_hold(self) -> bool {
+        self != Self::List { from_scratch: true }
+    }
+
+    /// Whether what came is older than what is kept, as a lagging server may show it.
+    pub(crate) fn is_stale(self, object: &Object, kept: Option<&Object>) -> bool {
+        self.versions_hold() && is_before(object.resource_version(), kept)
+    }
+}
+
+/// Whether a version is older than that of a kept object.
+pub(crate) fn is_before(version: Option<&str>, kept: Option<&Object>) -> bool {
+    let kept = kept.and_then(Object::resource_version);
+    version.zip(kept).is_some_and(|(version, kept)| version::is_before(version, kept))
+}
