@@ -96,6 +96,8 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+#[cfg(feature = "cached")]
+mod cached;
 mod error;
 mod identity;
 mod index;
@@ -113,7 +115,9 @@ mod sync;
 mod writer;
 
 pub use bytes::StoreBytes;
-pub use error::Error;
+#[cfg(feature = "cached")]
+pub use cached::{CacheConfig, CacheStats, CachedBytes, CachedStore, Fetch, FetchFuture, Invalidator, cached_store};
+pub use error::{Error, FetchError};
 pub use issues::KeyIssues;
 pub use memory::MemoryStore;
 pub use objects::Objects;

@@ -1,0 +1,12 @@
+//! Keys and references in memory, whole objects in a byte-bounded cache that fetches what it lacks.
+mod config;
+mod fetch;
+mod invalidator;
+mod stats;
+mod store;
+
+pub use config::CacheConfig;
+pub use fetch::{Fetch, FetchFuture};
+pub use invalidator::Invalidator;
+pub use stats::{CacheStats, CachedBytes};
+pub use store::{CachedStore, cached_store};

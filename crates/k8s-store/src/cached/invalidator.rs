@@ -1,0 +1,37 @@
+//! The watch's side of the cache.
+use k8s_packed::Object;
+
+/// Tells a cache what the watch has shown. There is one; it is the watcher's, beside the [`Writer`](crate::Writer) of
+/// the references.
+///
+/// Each change is told **before** the commit that makes it visible in the references: whoever then sees the new
+/// reference finds nothing older in the cache. Nothing here waits, for I/O or for readers; for an object that is
+/// neither cached nor being fetched it costs two look-ups and leaves nothing behind.
+#[derive(Debug)]
+pub struct Invalidator {}
+
+impl Invalidator {
+    /// The server shows this version of the object, in a watch event or in a list.
+    ///
+    /// What is cached and older is dropped, or replaced by `full`: the whole object, as the full encoder would make
+    /// it, if the event brought it. An object that was never asked for is not put into the cache.
+    pub fn shown(
+        &mut self,
+        namespace: Option<&str>,
+        name: &str,
+        uid: Option<&str>,
+        resource_version: Option<&str>,
+        full: Option<&Object>,
+    ) {
+        let _ = (namespace, name, uid, resource_version, full);
+    }
+
+    /// The object is gone: deleted, or no longer selected.
+    pub fn gone(&mut self, namespace: Option<&str>, name: &str) {
+        let _ = (namespace, name);
+    }
+
+    /// Nothing that was shown before counts any more: the server has been restored and its versions have run
+    /// backwards, or it is another one. Drops all that is cached and every answer that is still on its way.
+    pub fn forget(&mut self) {}
+}

@@ -1,0 +1,1 @@
+//! Tests of the cached store, on paused time with a scripted fetch.
