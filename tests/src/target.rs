@@ -57,6 +57,12 @@ impl Target {
         Ok(Some(Self { kind: Kind::Real(Box::new(plane)), client, _alone: Some(alone) }))
     }
 
+    /// Whether it is a real kube-apiserver.
+    #[must_use]
+    pub fn is_real(&self) -> bool {
+        matches!(self.kind, Kind::Real(_))
+    }
+
     /// `embedded` or `real`, for messages.
     #[must_use]
     pub fn name(&self) -> &'static str {

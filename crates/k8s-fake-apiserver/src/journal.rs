@@ -57,6 +57,8 @@ pub struct Request {
     pub path: String,
     /// The `User-Agent`; empty when there is none.
     pub client: String,
+    /// The `Accept` header: which form of the objects was asked for; empty when there is none.
+    pub accept: String,
     /// When it came, since the start of the server, by tokio's clock.
     pub at: Duration,
     /// The HTTP status of the answer; `None` while there is none, or when the connection was dropped.

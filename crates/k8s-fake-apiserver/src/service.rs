@@ -125,7 +125,8 @@ where
 fn entry(core: &Core, head: &http::request::Parts, route: &Route, query: &Query, verb: Verb) -> journal::Request {
     let none = Target::default();
     let target = if let Route::Resource(target) = route { target } else { &none };
-    let agent = head.headers.get(http::header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let text = |name| head.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let (agent, accept) = (text(http::header::USER_AGENT), text(http::header::ACCEPT));
     journal::Request {
         verb,
         resource: if verb == Verb::Other { String::new() } else { target.resource() },
@@ -135,6 +136,7 @@ fn entry(core: &Core, head: &http::request::Parts, route: &Route, query: &Query,
         query: query.0.clone(),
         path: head.uri.path().to_owned(),
         client: agent.to_owned(),
+        accept: accept.to_owned(),
         at: core.clock.elapsed(),
         status: None,
     }

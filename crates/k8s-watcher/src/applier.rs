@@ -26,7 +26,7 @@ const LOAD_COMMITS: Duration = Duration::from_millis(20);
 /// Fills the store of a watcher.
 pub(crate) struct Applier {
     writer: Writer,
-    selector: Option<FieldSelector>,
+    selector: Option<Arc<FieldSelector>>,
     held: Held,
     /// The cache of whole objects, where the store keeps only references.
     cache: CacheLink,
@@ -44,7 +44,7 @@ pub(crate) struct Applier {
 impl Applier {
     pub(crate) fn new(
         writer: Writer,
-        selector: Option<FieldSelector>,
+        selector: Option<Arc<FieldSelector>>,
         own_writes: Option<Arc<dyn SelfWriteFilter>>,
         cache: CacheLink,
         shared: Arc<Shared>,
@@ -82,11 +82,10 @@ impl Applier {
             Event::Shown(object) => {
                 let matches = self.selector.as_ref().is_none_or(|s| s.matches(&object));
                 let proof = Proof { version: origin.versions_hold(), content: !self.cache.is_some() };
-                if !matches || !origin.versions_hold() {
-                    self.cache.gone(object.namespace(), object.name());
-                }
                 if matches {
                     self.cache.shown(&object);
+                } else {
+                    self.cache.gone(object.namespace(), object.name());
                 }
                 (shown(previous, object.clone(), matches, proof), object)
             }
@@ -190,8 +189,11 @@ impl Sink for Applier {
         any
     }
 
-    fn begin_relist(&mut self, namespace: Option<&str>) {
+    fn begin_relist(&mut self, namespace: Option<&str>, from_scratch: bool) {
         self.release_held();
+        if from_scratch {
+            self.cache.forget();
+        }
         self.writer.begin_relist(namespace);
     }
 

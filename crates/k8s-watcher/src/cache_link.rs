@@ -9,31 +9,50 @@ pub(crate) struct CacheLink {
     invalidator: Option<k8s_store::Invalidator>,
 }
 
-#[cfg_attr(not(feature = "cached"), expect(clippy::unused_self, reason = "there is no cache without the feature"))]
+#[cfg(feature = "cached")]
 impl CacheLink {
+    pub(crate) fn new(invalidator: k8s_store::Invalidator) -> Self {
+        Self { invalidator: Some(invalidator) }
+    }
+
     /// Whether the store keeps references only.
     pub(crate) fn is_some(&self) -> bool {
-        #[cfg(feature = "cached")]
-        return self.invalidator.is_some();
-        #[cfg(not(feature = "cached"))]
-        false
+        self.invalidator.is_some()
     }
 
     /// The server shows this version.
-    pub(crate) fn shown(&mut self, _object: &Object) {
-        #[cfg(feature = "cached")]
+    pub(crate) fn shown(&mut self, object: &Object) {
         if let Some(invalidator) = &mut self.invalidator {
-            let object = _object;
             let (uid, version) = (object.uid(), object.resource_version());
             invalidator.shown(object.namespace(), object.name(), uid, version, None);
         }
     }
 
     /// The object is gone, or no longer selected.
-    pub(crate) fn gone(&mut self, _namespace: Option<&str>, _name: &str) {
-        #[cfg(feature = "cached")]
+    pub(crate) fn gone(&mut self, namespace: Option<&str>, name: &str) {
         if let Some(invalidator) = &mut self.invalidator {
-            invalidator.gone(_namespace, _name);
+            invalidator.gone(namespace, name);
         }
     }
+
+    /// Versions of before mean nothing any more.
+    pub(crate) fn forget(&mut self) {
+        if let Some(invalidator) = &mut self.invalidator {
+            invalidator.forget();
+        }
+    }
+}
+
+#[cfg(not(feature = "cached"))]
+#[expect(clippy::unused_self, reason = "there is no cache without the feature")]
+impl CacheLink {
+    pub(crate) fn is_some(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn shown(&mut self, _object: &Object) {}
+
+    pub(crate) fn gone(&mut self, _namespace: Option<&str>, _name: &str) {}
+
+    pub(crate) fn forget(&mut self) {}
 }

@@ -140,6 +140,10 @@ impl<K: Sink> Driver<K> {
             Arrival::Tick => self.step(at, Input::Tick),
             Arrival::Opened => self.step(at, Input::Response { status: 200, retry_after: None, failure: None }),
             Arrival::Refused { status, retry_after, failure } => {
+                // Some servers cannot make metadata of their objects: the encoder leaves the rest out then.
+                if status == 406 {
+                    self.requests.metadata_only = false;
+                }
                 self.step(at, Input::Response { status, retry_after, failure: failure.as_ref() });
             }
             Arrival::Broken(broken, message) => self.step(at, Input::TransportError { broken, message: &message }),
@@ -225,7 +229,7 @@ impl<K: Sink> Driver<K> {
             Action::Ignore => *content = Content::None,
             Action::BeginRelist { from_scratch } => {
                 scope.relist = Some(from_scratch);
-                self.sink.begin_relist(scope.namespace.as_deref());
+                self.sink.begin_relist(scope.namespace.as_deref(), from_scratch);
             }
             Action::AbortRelist => {
                 scope.relist = None;

@@ -71,6 +71,8 @@
 
 mod applier;
 mod cache_link;
+#[cfg(feature = "cached")]
+mod cached;
 mod callback;
 mod changes;
 mod control;

@@ -21,8 +21,11 @@ pub(crate) struct Plan {
     pub(crate) reading: Reading,
     pub(crate) indexes: StorePlan,
     pub(crate) encoder: Encoder,
-    pub(crate) selector: Option<FieldSelector>,
+    /// What is dropped.
+    ignored: Vec<Path>,
+    pub(crate) selector: Option<Arc<FieldSelector>>,
     /// What indexes and the field selector read.
+    #[cfg_attr(not(feature = "cached"), expect(dead_code, reason = "only references are cut down to it"))]
     pub(crate) expressions: Reads,
     pub(crate) own_writes: Option<Arc<dyn SelfWriteFilter>>,
     pub(crate) debounce: Duration,
@@ -86,12 +89,19 @@ impl Plan {
             reading: Reading { requests, engine: engine_config(&spec.transport), scopes: scopes(client, spec)? },
             indexes: indexes.into_store_plan()?,
             encoder,
-            selector,
+            ignored: ignored.into_iter().chain(managed_fields).collect(),
+            selector: selector.map(Arc::new),
             expressions,
             own_writes,
             debounce: spec.debounce,
             call_on_change_during_sync: spec.call_on_change_during_sync,
         })
+    }
+
+    /// The encoder of references: identity, and what indexes and the selector read.
+    #[cfg(feature = "cached")]
+    pub(crate) fn stub_encoder(&self) -> Encoder {
+        Encoder::new().ignore(&self.ignored).keep_only(&self.expressions.roots)
     }
 }
 

@@ -199,6 +199,29 @@ impl<S> RunningWatcher<S> {
     }
 }
 
+#[cfg(feature = "cached")]
+impl WatcherBuilder<MemoryStore> {
+    /// The same builder with another kind of store.
+    pub(crate) fn with_store<S>(
+        self,
+        make: impl FnOnce(&Client, &mut Plan) -> Result<Made<S>, ConfigError> + Send + 'static,
+    ) -> WatcherBuilder<S> {
+        let Self { client, config, callbacks, own_writes, group, misuse, .. } = self;
+        // They were written for the store of before: to drop them in silence would be worse than to refuse.
+        let has_callbacks = callbacks.on_change.is_some() || callbacks.on_sync_complete.is_some();
+        let misuse = misuse.or_else(|| has_callbacks.then(|| ConfigError::new("cached", "comes before the callbacks")));
+        WatcherBuilder {
+            client,
+            config,
+            make: Box::new(make),
+            callbacks: Callbacks::default(),
+            own_writes,
+            group,
+            misuse,
+        }
+    }
+}
+
 impl<S: Clone + Send + Sync + 'static> WatcherBuilder<S> {
     /// Calls `function` after changes: at once after a quiet time, then at most once in the debounce interval,
     /// never twice at the same time, with everything that happened since the last call.

@@ -5,12 +5,15 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a test runner: what it finds must be seen")]
 
+mod cached;
 mod conformance;
 mod harness;
 mod live;
+mod own_writes;
 mod requests;
 mod runner;
 mod scopes;
+mod single;
 mod support;
 mod sync;
 mod trouble;
@@ -43,6 +46,12 @@ fn main() -> ExitCode {
         Shared scopes::definition_comes_while_a_watcher_waits,
         Shared scopes::secrets_of_a_megabyte,
         Shared scopes::metadata_alone,
+        Shared single::one_secret_with_rights_for_its_name_alone,
+        Shared single::a_group_starts_together,
+        Shared own_writes::own_writes_are_no_change_and_foreign_ones_are,
+        Shared own_writes::own_deletes_are_recognised_where_the_answer_tells_them,
+        Shared cached::reads_are_fresh_and_references_small,
+        Shared cached::selectors_hold_for_reads_by_name,
         Alone conformance::answers_to_lists,
         Alone conformance::answers_to_watches,
         Alone harness::stops_starts_and_forgets,

@@ -25,8 +25,8 @@ pub(crate) trait Sink: Send + 'static {
     /// The server shows an object that cannot be held: the last good state stays, unless it is deleted.
     fn skip(&mut self, bad: &BadObject, is_delete: bool);
 
-    /// A full list begins, of a namespace or of everything.
-    fn begin_relist(&mut self, namespace: Option<&str>);
+    /// A full list begins, of a namespace or of everything; `from_scratch` if versions of before mean nothing any more.
+    fn begin_relist(&mut self, namespace: Option<&str>, from_scratch: bool);
 
     /// It is given up; what it showed stays.
     fn abort_relist(&mut self, namespace: Option<&str>);

@@ -116,7 +116,7 @@ impl Sink for SingleSink {
         }
     }
 
-    fn begin_relist(&mut self, _namespace: Option<&str>) {
+    fn begin_relist(&mut self, _namespace: Option<&str>, _from_scratch: bool) {
         self.seen = false;
     }
 

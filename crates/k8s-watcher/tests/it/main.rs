@@ -4,6 +4,8 @@ mod auto_traits;
 mod bad_objects;
 mod basics;
 mod build_errors;
+#[cfg(feature = "cached")]
+mod cached;
 mod callbacks;
 mod changes_stream;
 mod connections;
