@@ -85,9 +85,12 @@ async fn a_change_ends_what_is_cached_and_is_told_though_the_content_is_not_kept
     server.delete(SECRETS, Some("shop"), "a").unwrap();
     settle(secs(1)).await;
     assert_eq!(watcher.store().list().await.unwrap(), []);
+    // A name that the references do not have is asked for once: it might have been created just now.
     let before = gets(&server);
-    assert_eq!(watcher.store().by_name(Some("shop"), "a").await.unwrap(), None);
-    assert_eq!(gets(&server), before, "the delete was seen");
+    for _ in 0..10 {
+        assert_eq!(watcher.store().by_name(Some("shop"), "a").await.unwrap(), None);
+    }
+    assert_eq!(gets(&server), before + 1);
     assert!(calls.all()[0].ends_with("Ok([\"2\"])"), "{:?}", calls.all());
 }
 
@@ -146,9 +149,10 @@ async fn selectors_hold_for_names_that_the_references_do_not_have() {
         assert_eq!(tokens(read("a").await.as_slice()), ["1"]);
         assert_eq!((read("b").await, read("z").await), (None, None));
     }
-    let before = server.journal().requests().len();
+    // Reads of one name with a selector are lists; a namespace that is not watched is not asked for.
+    assert_eq!(gets(&server), 3);
     assert_eq!(elsewhere.store().by_name(Some("shop"), "a").await.unwrap(), None);
-    assert_eq!(server.journal().count(Get::of(SECRETS)), 4, "{:?}", server.journal().requests()[before..].to_vec());
+    assert_eq!(gets(&server), 3);
 }
 
 #[tokio::test(start_paused = true)]
