@@ -50,15 +50,15 @@ pub enum Error {
     },
     /// A cached store could not fetch all of several objects. Those that it could are cached: the next read asks for
     /// the others only.
-    #[error("{failed} of {wanted} objects could not be fetched ({}){}", shown(.objects, *.failed), not_tried(*.untried))]
+    #[error("{failed} of {wanted} objects could not be fetched: {}{}", .objects.join(", "), not_tried(*.untried))]
     Incomplete {
-        /// How many could not be fetched.
+        /// How many could not be fetched; at most ten, then the read ends.
         failed: usize,
-        /// How many were not tried any more after so many failures.
+        /// How many were not tried any more, or not waited for, after so many failures.
         untried: usize,
-        /// How many are needed.
+        /// How many there are.
         wanted: usize,
-        /// `namespace/name` of those that failed; the first ten.
+        /// `namespace/name` of those that failed, in order.
         objects: Vec<String>,
         /// Why the first one failed.
         source: FetchError,
@@ -114,13 +114,8 @@ impl PartialEq for FetchError {
 
 impl Eq for FetchError {}
 
-fn shown(objects: &[String], failed: usize) -> String {
-    let more = if failed > objects.len() { ", …" } else { "" };
-    format!("{}{more}", objects.join(", "))
-}
-
 fn not_tried(count: usize) -> String {
-    if count == 0 { String::new() } else { format!(", {count} were not tried") }
+    if count == 0 { String::new() } else { format!("; {count} were not tried") }
 }
 
 fn plural(count: usize) -> &'static str {
@@ -149,5 +144,32 @@ mod tests {
         );
         check(Error::UnknownIndex { name: "x".into(), known: vec![] }, "index \"x\" does not exist; known: none");
         check(Error::DuplicateObject { object: "shop/cart".into() }, "object \"shop/cart\" is given twice");
+        let source = FetchError::new("503");
+        check(
+            Error::Fetch { object: "shop/tls".into(), source: source.clone() },
+            "object \"shop/tls\" could not be fetched",
+        );
+        let objects = vec!["shop/tls".to_owned(), "n1".to_owned()];
+        check(
+            Error::Incomplete { failed: 2, untried: 0, wanted: 7, objects: objects.clone(), source: source.clone() },
+            "2 of 7 objects could not be fetched: shop/tls, n1",
+        );
+        check(
+            Error::Incomplete { failed: 2, untried: 5, wanted: 7, objects, source },
+            "2 of 7 objects could not be fetched: shop/tls, n1; 5 were not tried",
+        );
+    }
+
+    #[test]
+    fn errors_of_a_fetch_say_what_happened_and_no_content() {
+        let check = |error: FetchError, expected: &str| assert_eq!(error.to_string(), expected);
+        check(FetchError::new("503"), "503");
+        check(FetchError::Timeout { after: Duration::from_millis(1500) }, "no answer within 1.5s");
+        check(FetchError::OtherObject { object: "shop/a".into() }, "the answer is another object, \"shop/a\"");
+        check(FetchError::Overtaken { requests: 3 }, "overtaken by changes, 3 times in a row");
+        check(FetchError::Ended, "ended without an answer");
+        assert_eq!(FetchError::new("503"), FetchError::new("503"));
+        assert_ne!(FetchError::new("503"), FetchError::new("504"));
+        assert_ne!(FetchError::new("ended without an answer"), FetchError::Ended);
     }
 }

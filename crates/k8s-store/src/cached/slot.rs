@@ -131,6 +131,8 @@ pub(super) struct Flight {
     floor: Floor,
     /// Whether the floor is younger than the request, so that the order of arrival speaks against the answer.
     overtaken: bool,
+    /// Whether the request is older than a break in the server's history, so that not even versions can be compared.
+    distrusted: bool,
     requests: u32,
 }
 
@@ -193,6 +195,7 @@ impl Slot {
         }
         if let Some(flight) = &mut self.flight {
             flight.overtaken = false;
+            flight.distrusted = false;
             flight.requests += 1;
             // An event knows better than a reference that may not show it yet.
             if flight.floor == Floor::Nothing {
@@ -211,7 +214,7 @@ impl Slot {
             Verdict::Older => false,
             Verdict::Unknown => !flight.overtaken,
         };
-        if current {
+        if current && !flight.distrusted {
             *self = Self { kept: Some(answer), flight: None };
             return Answered::Settled;
         }
@@ -253,7 +256,10 @@ impl Slot {
     /// Nothing that was known counts any more.
     pub(super) fn forget(&mut self) {
         self.kept = None;
-        self.raise(Floor::Nothing);
+        if let Some(flight) = &mut self.flight {
+            flight.raise(Floor::Nothing);
+            flight.distrusted = true;
+        }
     }
 
     fn raise(&mut self, floor: Floor) {

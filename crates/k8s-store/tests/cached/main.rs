@@ -1,1 +1,7 @@
-//! Tests of the cached store, on paused time with a scripted fetch.
+//! Tests of the cached store, on paused time with a scripted server.
+mod cases;
+mod fetches;
+mod memory;
+mod races;
+mod reads;
+mod world;
