@@ -58,6 +58,10 @@ pub(crate) async fn one_secret_with_rights_for_its_name_alone(target: &Target) -
         });
         rest.post(&format!("{rbac}/rolebindings"), &binding).await?;
     }
+    if target.is_real() {
+        let all = as_user(target, "narrow").request::<Value>(http::Request::get(&path).body(vec![])?).await;
+        ensure!(matches!(&all, Err(kube::Error::Api(status)) if status.code == 403), "not so narrow: {all:?}");
+    }
     let told = Told::default();
     let tell = told.clone();
     let soon = Backoff::new(Duration::from_millis(100), Duration::from_millis(500));

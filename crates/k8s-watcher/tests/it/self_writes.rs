@@ -242,3 +242,53 @@ async fn c49_writes_through_an_api_record_their_answers() {
     settle(secs(1)).await;
     assert_eq!(record.totals(), (0, 1, 1));
 }
+
+/// Own writes whose answers come early, late or never, between foreign ones, over connections that break: what is
+/// reported is exactly what is not known to be ours.
+#[tokio::test(start_paused = true)]
+async fn c49_random_writes_are_reported_exactly_when_they_are_foreign() {
+    let seed: u64 = std::env::var("K8S_WATCHER_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(1);
+    for seed in seed..seed + 40 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let names = ["a", "b", "c"];
+        let server = server(names.map(|name| config_map(name, "x"))).await;
+        let (watcher, record, own) = registered(&server).await;
+        let mut reported = 0;
+        let mut in_flight = vec![];
+        for step in 0..120 {
+            let name = names[random.usize(0..names.len())];
+            let write = || server.apply(config_map(name, &format!("{seed}-{step}"))).unwrap();
+            match random.u8(0..10) {
+                0..3 => {
+                    write();
+                    reported += 1;
+                }
+                3..6 => {
+                    let guard = own.begin(watcher.resource(), Some("shop"), name);
+                    let version = write();
+                    in_flight.push((guard, version));
+                }
+                6 => {
+                    let guard = own.begin(watcher.resource(), Some("shop"), name);
+                    write();
+                    settle(ms(random.u64(0..100))).await;
+                    drop(guard);
+                    reported += 1;
+                }
+                7 if !in_flight.is_empty() => {
+                    let (guard, version) = in_flight.swap_remove(random.usize(0..in_flight.len()));
+                    guard.answered(&version);
+                }
+                8 => server.close_watches(),
+                _ => settle(ms(random.u64(0..300))).await,
+            }
+        }
+        for (guard, version) in in_flight {
+            guard.answered(&version);
+        }
+        same_as_served(&watcher, &server).await;
+        settle(secs(30)).await;
+        assert_eq!(watcher.status().relists, 0, "seed {seed}");
+        assert_eq!(record.totals(), (0, reported, 0), "seed {seed}");
+    }
+}
