@@ -90,12 +90,9 @@ pub enum FetchError {
     /// The fetch has panicked, or its runtime is shutting down.
     #[error("ended without an answer")]
     Ended,
-    /// Every answer was older than what the watch had shown in the meantime.
-    #[error("overtaken by changes, {requests} times in a row")]
-    Overtaken {
-        /// How often the object was asked for.
-        requests: u32,
-    },
+    /// The object was asked for several times, and each answer was older than what the watch had shown by then.
+    #[error("every answer was older than what the watch had shown")]
+    Overtaken,
 }
 
 impl FetchError {
@@ -166,7 +163,7 @@ mod tests {
         check(FetchError::new("503"), "503");
         check(FetchError::Timeout { after: Duration::from_millis(1500) }, "no answer within 1.5s");
         check(FetchError::OtherObject { object: "shop/a".into() }, "the answer is another object, \"shop/a\"");
-        check(FetchError::Overtaken { requests: 3 }, "overtaken by changes, 3 times in a row");
+        check(FetchError::Overtaken, "every answer was older than what the watch had shown");
         check(FetchError::Ended, "ended without an answer");
         assert_eq!(FetchError::new("503"), FetchError::new("503"));
         assert_ne!(FetchError::new("503"), FetchError::new("504"));

@@ -5,6 +5,10 @@
 //! The watcher of `k8s-watcher` fills a store from an API server; use this crate by itself to fill one by hand, above all
 //! in the tests of code that reads from stores.
 //!
+//! For kinds of big objects that are rarely read there is `CachedStore` (feature `cached`): the same keys and snapshots
+//! over references, and whole objects in a cache of bounded size that fetches what it lacks. Code that reads either is
+//! written against [`StoreReader`].
+//!
 //! # Examples
 //!
 //! ```
@@ -92,8 +96,13 @@
 //!
 //! # Features
 //!
-//! None so far. The minimum supported Rust version is 1.89; a rise is a minor release.
+//! | feature | what it gives |
+//! | --- | --- |
+//! | `cached` | `CachedStore` and what belongs to it, with `moka` and parts of `tokio` |
+//!
+//! None is on by default. The minimum supported Rust version is 1.89; a rise is a minor release.
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod bytes;
 #[cfg(feature = "cached")]

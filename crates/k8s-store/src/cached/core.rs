@@ -24,7 +24,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use super::slot::{Answered, Flight, Floor, Kept, MAX_REQUESTS, Read, Slot, Version};
+use super::slot::{Answered, Flight, Floor, Kept, Read, Slot, Version};
 use super::{CacheConfig, CacheStats, Fetch};
 use crate::error::FetchError;
 use crate::memory::MemoryStore;
@@ -196,7 +196,7 @@ impl Core {
                 Outcome::Settled(_) | Outcome::Overtaken(_) => {}
             }
         }
-        Err(FetchError::Overtaken { requests: MAX_REQUESTS })
+        Err(FetchError::Overtaken)
     }
 
     fn join(self: &Arc<Self>, key: &ObjectKey, stub: Option<&Object>) -> Joined {

@@ -11,7 +11,7 @@ pub struct CacheStats {
     pub misses: u64,
     /// Requests.
     pub fetches: u64,
-    /// Requests that failed, or whose answer was no use.
+    /// Requests that failed or ran out of time, and answers that were no object or another one.
     pub fetch_errors: u64,
     /// Objects that made room for others.
     pub evictions: u64,
