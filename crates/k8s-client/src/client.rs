@@ -254,6 +254,20 @@ impl From<&Client> for Client {
     }
 }
 
+/// The client underneath, so that what takes `impl Into<kube::Client>` takes this one. Clones a handle.
+impl From<&Client> for kube::Client {
+    fn from(client: &Client) -> Self {
+        client.kube.clone()
+    }
+}
+
+/// The client underneath. Others may share it; what was learned about the server is dropped with the last clone.
+impl From<Client> for kube::Client {
+    fn from(client: Client) -> Self {
+        client.kube
+    }
+}
+
 /// Shows what the client knows about itself, nothing of its credentials.
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

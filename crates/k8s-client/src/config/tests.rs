@@ -1,5 +1,6 @@
 //! The in-cluster environment, without being in a cluster.
 
+use super::in_cluster::service_account;
 use super::*;
 
 /// A certificate authority for tests; its key is thrown away.
@@ -16,7 +17,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 #[tokio::test]
 async fn a_service_account_gives_address_token_ca_and_namespace() {
     let account = folder(&[("token", "secret"), ("ca.crt", CA), ("namespace", "shop\n")]);
-    let loaded = service_account("10.0.0.1", "6443", account.path()).await.unwrap();
+    let loaded = service_account("10.0.0.1", "6443", account.path()).unwrap();
     assert_eq!(loaded.config.cluster_url.to_string(), "https://10.0.0.1:6443/");
     assert_eq!(loaded.config.root_cert.as_ref().map(Vec::len), Some(1));
     assert_eq!(loaded.config.root_cert_file, Some(account.path().join("ca.crt")), "a rotated CA must be seen");
@@ -28,7 +29,7 @@ async fn a_service_account_gives_address_token_ca_and_namespace() {
 #[tokio::test]
 async fn a_service_account_without_namespace_file_still_connects() {
     let account = folder(&[("token", "secret"), ("ca.crt", CA)]);
-    let loaded = service_account("fd00::1", "443", account.path()).await.unwrap();
+    let loaded = service_account("fd00::1", "443", account.path()).unwrap();
     assert_eq!(loaded.config.cluster_url.to_string(), "https://[fd00::1]:443/");
     assert_eq!(loaded.namespace, None);
 }
@@ -38,10 +39,14 @@ async fn a_broken_service_account_is_named() {
     use std::error::Error as _;
     let told = |error: Error| format!("{error}: {}", error.source().unwrap());
     let account = folder(&[("token", "secret"), ("ca.crt", CA)]);
-    let error = service_account("10.0.0.1", "tcp://10.0.0.1:443", account.path()).await.unwrap_err();
+    let error = service_account("10.0.0.1", "tcp://10.0.0.1:443", account.path()).unwrap_err();
     assert!(told(error).ends_with("KUBERNETES_SERVICE_PORT is no port number: \"tcp://10.0.0.1:443\""));
-    let error = service_account("10.0.0.1", "443", folder(&[("ca.crt", CA)]).path()).await.unwrap_err();
+    let error = service_account("a b", "443", account.path()).unwrap_err();
+    assert!(told(error).contains("KUBERNETES_SERVICE_HOST is no host"));
+    let error = service_account("10.0.0.1", "443", folder(&[("ca.crt", CA)]).path()).unwrap_err();
     assert!(told(error).contains("no service account token"));
-    let error = service_account("10.0.0.1", "443", folder(&[("token", "secret")]).path()).await.unwrap_err();
+    let error = service_account("10.0.0.1", "443", folder(&[("token", "secret")]).path()).unwrap_err();
     assert!(told(error).contains("certificate authority"));
+    let error = service_account("10.0.0.1", "443", folder(&[("token", "t"), ("ca.crt", "x")]).path()).unwrap_err();
+    assert!(told(error).contains("the certificate authority holds no certificate"));
 }

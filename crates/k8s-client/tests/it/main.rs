@@ -3,5 +3,11 @@
 mod auto_traits;
 mod client;
 mod kubeconfig;
+mod plugin;
+mod proxy;
 mod server;
 mod support;
+mod throttle;
+mod tls;
+mod token;
+mod trust;
