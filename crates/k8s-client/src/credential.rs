@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{HeaderValue, Request, Response, StatusCode, header};
+use jiff::Timestamp;
 use kube::client::Body;
 use kube::config::AuthInfo;
 use secrecy::ExposeSecret;
@@ -17,10 +18,12 @@ use tokio::time::Instant;
 use tower::{BoxError, Service};
 
 use crate::error::Cause;
-use plugin::Plugin;
+use plugin::{Plugin, Started};
 use token_file::TokenFile;
 
 mod plugin;
+#[cfg(test)]
+mod tests;
 mod token_file;
 
 /// What the user part of a configuration says about tokens, taken out of it.
@@ -31,6 +34,8 @@ pub(crate) enum Credentials {
     Fixed(HeaderValue),
     /// A token that is read or made again.
     Renewed(Renewed),
+    /// A certificate that a plugin gave. kube cannot replace it in a client.
+    Certificate { valid_until: Option<Timestamp> },
 }
 
 impl Credentials {
@@ -67,10 +72,10 @@ impl Credentials {
             return Ok(Self::Fixed(bearer(&token).ok_or("the user's token cannot be sent: it is no valid header")?));
         }
         match exec {
-            Some(exec) if !basic => {
-                let plugin = Plugin::start(exec, user, now).await?;
-                Ok(plugin.map_or(Self::None, |plugin| Self::Renewed(Renewed::new(Source::Plugin(Box::new(plugin))))))
-            }
+            Some(exec) if !basic => Ok(match Plugin::start(exec, user, now).await? {
+                Started::Token(plugin) => Self::Renewed(Renewed::new(Source::Plugin(plugin))),
+                Started::Certificate { valid_until } => Self::Certificate { valid_until },
+            }),
             _ => Ok(Self::None),
         }
     }

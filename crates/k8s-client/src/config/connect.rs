@@ -36,6 +36,7 @@ pub(super) async fn connect(loaded: Loaded, throttle: Option<ThrottleLayer>) -> 
     };
     Ok(match credentials {
         Credentials::Renewed(token) => token.wrap(client),
+        Credentials::Certificate { valid_until } => client.with_valid_until(valid_until),
         Credentials::Fixed(_) | Credentials::None => client,
     })
 }

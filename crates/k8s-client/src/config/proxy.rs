@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn c84_the_clusters_proxy_comes_before_the_environments() {
         let (https, env) = ("https://api.example.test:6443", "http://env.test:3128/");
-        let cases: &[(&str, Option<&str>, &[(&str, &str)], &str)] = &[
+        type Case<'a> = (&'a str, Option<&'a str>, &'a [(&'a str, &'a str)], &'a str);
+        let cases: &[Case<'_>] = &[
             (https, None, &[], "-"),
             (https, Some("http://own.test:1"), &[("HTTPS_PROXY", env), ("NO_PROXY", "*")], "http://own.test:1/"),
             (https, None, &[("HTTPS_PROXY", env)], env),

@@ -53,17 +53,27 @@ pub(super) struct Plugin {
     ran_at: Instant,
 }
 
+/// What the first run gave.
+pub(super) enum Started {
+    /// A token, perhaps beside a certificate.
+    Token(Box<Plugin>),
+    /// Only a certificate.
+    Certificate { valid_until: Option<Timestamp> },
+}
+
 impl Plugin {
-    /// Runs the plugin for the first time. A certificate that it gives goes into `user`; `None` when it gives no
-    /// token.
-    pub(super) async fn start(exec: ExecConfig, user: &mut AuthInfo, now: Instant) -> Result<Option<Self>, Cause> {
+    /// Runs the plugin for the first time. A certificate that it gives goes into `user`.
+    pub(super) async fn start(exec: ExecConfig, user: &mut AuthInfo, now: Instant) -> Result<Started, Cause> {
         let answer = run(&exec).await?;
         if let Some((certificate, key)) = answer.identity {
             let encode = |pem: String| base64::engine::general_purpose::STANDARD.encode(pem);
             user.client_certificate_data = Some(encode(certificate));
             user.client_key_data = Some(encode(key).into());
         }
-        Ok(answer.header.map(|header| Self { exec, header, due: due(now, answer.expires), ran_at: now }))
+        Ok(match answer.header {
+            Some(header) => Started::Token(Box::new(Self { exec, header, due: due(now, answer.expires), ran_at: now })),
+            None => Started::Certificate { valid_until: answer.expires },
+        })
     }
 
     /// The token; runs the plugin when it expires.

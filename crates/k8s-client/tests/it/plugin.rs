@@ -88,13 +88,16 @@ async fn c76_a_plugin_may_give_a_certificate() {
     let path = root.path().join("plugin");
     let (certificate, key) = server.authority.identity();
     for token in [None, Some("t")] {
-        let status = serde_json::json!({"clientCertificateData": certificate, "clientKeyData": key, "token": token});
+        let status = serde_json::json!({"clientCertificateData": certificate, "clientKeyData": key, "token": token,
+            "expirationTimestamp": "2999-01-01T00:00:00Z"});
         printing(&path, &answer(&status.to_string()));
         let client = ClientConfig::kubeconfig_content(server.kubeconfig(&user(&path, ""))).build().await.unwrap();
         ask(&client).await.unwrap();
         let heard = server.take().pop().unwrap();
         assert!(heard.certified);
         assert_eq!(heard.header("authorization"), token.map(|t| format!("Bearer {t}")));
+        // kube cannot replace it, so its end is told.
+        assert_eq!(client.kube().valid_until().is_some(), token.is_none());
     }
 }
 

@@ -12,9 +12,12 @@ use tower::Layer;
 
 use crate::support::ask;
 
-/// A client of a service that answers at once, and when each path was asked, in milliseconds.
-fn throttled(qps: f64, burst: u32) -> (Client, Arc<Mutex<Vec<(String, u128)>>>) {
-    let sent = Arc::<Mutex<Vec<_>>>::default();
+/// What was asked, and when, in milliseconds.
+type Sent = Arc<Mutex<Vec<(String, u128)>>>;
+
+/// A client of a service that answers at once.
+fn throttled(qps: f64, burst: u32) -> (Client, Sent) {
+    let sent = Sent::default();
     let (log, start) = (Arc::clone(&sent), Instant::now());
     let service = tower::service_fn(move |request: Request<Body>| {
         log.lock().unwrap().push((request.uri().path().to_owned(), start.elapsed().as_millis()));

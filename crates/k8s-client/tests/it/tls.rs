@@ -126,11 +126,6 @@ impl TlsServer {
         authority.pem()
     }
 
-    /// The port.
-    pub(crate) fn port(&self) -> &str {
-        self.url.rsplit_once(':').unwrap().1
-    }
-
     /// A kubeconfig with this server and the given user.
     pub(crate) fn kubeconfig(&self, user: &str) -> String {
         let authority = STANDARD.encode(self.authority.pem());
