@@ -206,7 +206,7 @@ fn prepare(exec: &ExecConfig, command: &str, version: &str, interactive: bool) -
 
 /// What the kubeconfig tells a person who lacks the program.
 fn hint(exec: &ExecConfig, error: &io::Error) -> String {
-    let hint = exec.other.get("installHint").and_then(|hint| hint.as_str()).map(str::trim).unwrap_or_default();
+    let hint = exec.install_hint.as_deref().map(str::trim).unwrap_or_default();
     if hint.is_empty() || error.kind() != io::ErrorKind::NotFound {
         return String::new();
     }
