@@ -68,7 +68,13 @@ fn address(cluster: &Cluster, secured: bool) -> Result<Uri, String> {
     } else {
         "http://"
     };
-    format!("{scheme}{given}").parse().map_err(|e| format!("has a server that is no address: {e}"))
+    let server: Uri =
+        format!("{scheme}{given}").parse().map_err(|e| format!("has a server that is no address: {e}"))?;
+    // They would stand in every line that kube traces.
+    if server.authority().is_some_and(|a| a.as_str().contains('@')) {
+        return Err("has a server with a user in its address: that belongs to the user's entry".to_owned());
+    }
+    Ok(server)
 }
 
 /// Sets the certificate authorities that `cluster` names, and gives what a credential plugin is told about it.

@@ -216,6 +216,7 @@ async fn c78_odd_files_give_errors_that_name_them_and_never_panic() {
         ("server without scheme", valid.replace("http://", "").into_bytes(), true),
         ("server of another scheme", valid.replace("http://", "ftp://").into_bytes(), false),
         ("server that is no address", valid.replace("http://127.0.0.1:1", "http://a b").into_bytes(), false),
+        ("server with a password", valid.replace("http://", "http://me:hunter2@").into_bytes(), false),
         ("null server", valid.replace("\"http://127.0.0.1:1\"", "null").into_bytes(), false),
         ("empty server", valid.replace("http://127.0.0.1:1", "").into_bytes(), false),
         ("UTF-16, cut", cut, false),
@@ -229,6 +230,7 @@ async fn c78_odd_files_give_errors_that_name_them_and_never_panic() {
             Ok(_) => assert!(good, "{what}"),
             Err(error) => {
                 assert!(!good, "{what}: {}", told(&error));
+                assert!(!format!("{} {error:?}", told(&error)).contains("hunter2"), "{what}: {error:?}");
                 assert_eq!(error.to_string(), format!("cannot load kubeconfig {}", file.display()), "{what}");
             }
         }
@@ -253,12 +255,18 @@ async fn c78_broken_yaml_is_refused_without_quoting_it() {
 }
 
 /// Builds a client of a file with this content and of the same as text.
-fn build_of(content: &[u8]) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+fn build_of(content: &[u8]) -> Option<k8s_client::Client> {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), content).unwrap();
-    let _ = runtime.block_on(ClientConfig::kubeconfig(file.path()).build());
-    let _ = runtime.block_on(ClientConfig::kubeconfig_content(String::from_utf8_lossy(content)).build());
+    in_a_runtime(ClientConfig::kubeconfig(file.path()).build()).ok();
+    in_a_runtime(ClientConfig::kubeconfig_content(String::from_utf8_lossy(content)).build()).ok()
+}
+
+fn in_a_runtime<F: Future>(future: F) -> F::Output {
+    // One for all, since a client belongs to the runtime that it was made in.
+    static RUNTIME: std::sync::LazyLock<tokio::runtime::Runtime> =
+        std::sync::LazyLock::new(|| tokio::runtime::Runtime::new().unwrap());
+    RUNTIME.block_on(future)
 }
 
 proptest::proptest! {
@@ -275,19 +283,36 @@ proptest::proptest! {
         build_of(&[marks[mark], &bytes].concat());
     }
 
-    /// A kubeconfig that is right as a whole, with anything in one place.
+    /// A kubeconfig that is right as a whole, with anything in one place. Most still make a client, which must not
+    /// panic when it is used either.
     #[test]
-    fn c78_random_values_never_panic(field in 0..12usize, value in "(?s)\"(\\PC|[\u{0}-\u{1f}]){0,12}\"|\\[\\]|\\{\\}|null|-?[0-9]{1,20}|true") {
-        let text = config(&format!("{{{}: {value}}}", [
-            "token", "username", "password", "client-certificate-data", "client-key-data", "as", "as-groups", "auth-provider",
-        ].get(field).unwrap_or(&"other")));
-        let cluster = [
-            "certificate-authority-data", "tls-server-name", "proxy-url", "server",
-        ].get(field.wrapping_sub(8)).unwrap_or(&"other");
-        let text = text.replace("http://127.0.0.1:1\"", &format!("https://127.0.0.1:1\", {cluster}: {value}"));
-        build_of(text.as_bytes());
+    fn c78_random_values_never_panic(
+        field in 0..USER.len() + CLUSTER.len(),
+        value in "(?s)\"(\\PC|[\u{1}-\u{1f}]){0,12}\"|\\[\\]|\\{\\}|null|-?[0-9]{1,20}|true",
+    ) {
+        let (of_user, of_cluster) = (USER.get(field), CLUSTER.get(field.wrapping_sub(USER.len())));
+        let user = of_user.map_or("{}".to_owned(), |field| format!("{{{field}: {value}}}"));
+        let cluster = of_cluster.map_or(String::new(), |field| format!(", {field}: {value}"));
+        let text = kubeconfig(&format!("{{server: \"https://127.0.0.1:1\"{cluster}}}"), &user);
+        // Nothing listens there; a proxy of a random name is not looked for.
+        if let Some(client) = build_of(text.as_bytes()).filter(|_| of_cluster != Some(&"proxy-url")) {
+            assert!(in_a_runtime(ask(&client)).is_err());
+        }
     }
 }
+
+const USER: [&str; 9] = [
+    "token",
+    "username",
+    "password",
+    "client-certificate-data",
+    "client-key-data",
+    "as",
+    "as-groups",
+    "auth-provider",
+    "other",
+];
+const CLUSTER: [&str; 4] = ["certificate-authority-data", "tls-server-name", "proxy-url", "other"];
 
 #[test]
 fn outside_a_runtime_building_is_an_error() {
