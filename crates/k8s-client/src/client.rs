@@ -117,6 +117,8 @@ impl Client {
     ///
     /// Asks for JSON and for an uncompressed answer unless the request has its own `Accept` and `Accept-Encoding`.
     ///
+    /// A 401 is given back only when there is no other token to try: see [`ClientConfig::build`].
+    ///
     /// # Errors
     ///
     /// [`Error::Transport`] when no answer came.

@@ -5,6 +5,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use base64::Engine;
+use futures_util::future::join;
 use http::HeaderValue;
 use jiff::Timestamp;
 use kube::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
@@ -166,11 +167,12 @@ async fn run(exec: &ExecConfig) -> Result<Answer, PluginError> {
         hint: hint(exec, &source),
         source,
     })?;
-    let (output, words) = tokio::join!(
+    let (output, words) = join(
         read(child.stdout.take(), MAX_ANSWER),
         // Characters of up to four bytes.
         read(child.stderr.take(), 4 * MAX_WORDS as u64),
-    );
+    )
+    .await;
     let lost = |source| PluginError::Start { command: command.to_owned(), hint: String::new(), source };
     let status = child.wait().await.map_err(lost)?;
     if !status.success() {

@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex as StdMutex;
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use k8s_fake_apiserver::FakeApiServer;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ObjectMeta, WatchEvent, WatchParams};
 use kube::config::ExecConfig;
 use tokio::time::{advance, sleep};
 
@@ -158,6 +162,24 @@ async fn a_body_that_streams_is_sent_once_and_the_callers_own_token_stays() {
     assert_eq!(server.given.lock().unwrap().drain(..).collect::<Vec<_>>(), [("Bearer one".into(), "stream".into())]);
     // The next one brings the new token.
     assert_eq!(ask(&client, Body::empty()).await, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c81_a_watch_that_is_open_lives_on_through_a_rotation() {
+    let (_folder, path) = folder_with_token("one");
+    let server = FakeApiServer::builder().start().await.unwrap();
+    let client = token_file(&path).await.wrap(server.client());
+    let api: kube::Api<ConfigMap> = kube::Api::namespaced(client, "shop");
+    let params = WatchParams::default().disable_bookmarks().timeout(290);
+    let mut watch = std::pin::pin!(api.watch(&params, "0").await.unwrap());
+    std::fs::write(&path, "two").unwrap();
+    advance(Duration::from_secs(120)).await;
+    let metadata = ObjectMeta { name: Some("a".into()), ..Default::default() };
+    api.create(&Default::default(), &ConfigMap { metadata, ..Default::default() }).await.unwrap();
+    match watch.next().await.unwrap().unwrap() {
+        WatchEvent::Added(object) => assert_eq!(object.metadata.name.as_deref(), Some("a")),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A plugin that numbers its tokens `t1`, `t2`, …, and whose answer has `more` members. It is run by the shell, so

@@ -2,6 +2,7 @@
 
 mod auto_traits;
 mod client;
+mod infer;
 mod kubeconfig;
 mod plugin;
 mod proxy;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use k8s_client::{ClientConfig, Error};
 use rustls::{ServerConnection, StreamOwned};
 
-use crate::kubeconfig::infer_with;
+use crate::infer::infer_with;
 use crate::support::{ask, told};
 use crate::tls::{TlsServer, header, kubeconfig, read_head};
 
