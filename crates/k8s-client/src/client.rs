@@ -117,6 +117,8 @@ impl Client {
     ///
     /// Asks for JSON and for an uncompressed answer unless the request has its own `Accept` and `Accept-Encoding`.
     ///
+    /// A 401 is given back only when there is no other token to try: see [`ClientConfig::build`].
+    ///
     /// # Errors
     ///
     /// [`Error::Transport`] when no answer came.
@@ -251,6 +253,20 @@ impl From<&kube::Client> for Client {
 impl From<&Client> for Client {
     fn from(client: &Client) -> Self {
         client.clone()
+    }
+}
+
+/// The client underneath, so that what takes `impl Into<kube::Client>` takes this one. Clones a handle.
+impl From<&Client> for kube::Client {
+    fn from(client: &Client) -> Self {
+        client.kube.clone()
+    }
+}
+
+/// The client underneath. Others may share it; what was learned about the server is dropped with the last clone.
+impl From<Client> for kube::Client {
+    fn from(client: Client) -> Self {
+        client.kube
     }
 }
 

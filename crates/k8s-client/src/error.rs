@@ -3,11 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use kube::client::AuthError;
 use kube::config::KubeconfigError;
 
 use crate::status::StatusError;
 
-type Cause = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Failure of a [`Client`](crate::Client) or [`ClientConfig`](crate::ClientConfig).
 ///
@@ -51,6 +52,16 @@ pub enum Error {
         field: &'static str,
         /// The value as given.
         value: String,
+    },
+    /// A setting that cannot be used.
+    #[error("{field} {value} is not allowed: it must be {expected}")]
+    InvalidSetting {
+        /// The setting: `qps` or `burst`.
+        field: &'static str,
+        /// The value as given.
+        value: String,
+        /// What it must be.
+        expected: &'static str,
     },
     /// The server does not serve this resource (now: a CRD may still come).
     #[error("the server does not serve {resource}")]
@@ -182,10 +193,13 @@ fn redact_config(error: KubeconfigError) -> Cause {
 
 /// kube's wrappers repeat the cause's text in their own, and a few of them quote secrets: unwrap the former, retell the latter.
 fn redact(error: kube::Error) -> Cause {
-    use kube::client::AuthError;
     match error {
         kube::Error::HyperError(e) => Box::new(e),
-        kube::Error::Service(e) => e,
+        kube::Error::Service(e) => match e.downcast() {
+            Ok(e) => redact_auth(*e),
+            Err(e) => e,
+        },
+        kube::Error::Auth(e) => redact_auth(e),
         kube::Error::InferKubeconfig(e) => redact_config(e),
         kube::Error::ProxyProtocolUnsupported { proxy_url } => {
             told(format!("proxy scheme {:?} is not supported", proxy_url.scheme_str().unwrap_or("")))
@@ -195,15 +209,58 @@ fn redact(error: kube::Error) -> Cause {
             proxy_url.scheme_str().unwrap_or(""),
             protocol_feature.trim_start_matches("kube/")
         )),
+        other => Box::new(other),
+    }
+}
+
+/// What kube says about credentials, which is about those of a client handed in: ours are not kube's business.
+fn redact_auth(error: AuthError) -> Cause {
+    match error {
         // The command line may carry secrets in its environment and stdout is the credential itself; stderr is for people.
-        kube::Error::Auth(AuthError::AuthExecRun { out, .. }) => {
+        AuthError::AuthExecRun { out, .. } => {
             let words: String = String::from_utf8_lossy(&out.stderr).trim().chars().take(512).collect();
             // Empty also when the plugin may talk to the terminal: then its words went there.
             let words = if words.is_empty() { words } else { format!(": {words}") };
             told(format!("the credential plugin ended with {}{words}", out.status))
         }
-        kube::Error::Auth(AuthError::AuthExecParse(_)) => told("the credential plugin's answer cannot be read"),
-        kube::Error::Auth(AuthError::ParseTokenKey(_)) => told("the token key cannot be read"),
+        AuthError::AuthExecParse(_) => told("the credential plugin's answer cannot be read"),
+        AuthError::ParseTokenKey(_) => told("the token key cannot be read"),
+        AuthError::MalformedTokenExpirationDate(_) => told("the token's expiration is no time"),
         other => Box::new(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{ExitStatus, Output};
+
+    use super::*;
+
+    fn failed_plugin() -> AuthError {
+        let (stdout, stderr) = (b"{token: hunter2}".to_vec(), b"log in first\n".to_vec());
+        let out = Output { status: ExitStatus::from_raw(256), stdout, stderr };
+        AuthError::AuthExecRun { cmd: "PASSWORD=hunter2 plugin".to_owned(), out: Box::new(out) }
+    }
+
+    #[test]
+    fn a_plugin_of_a_client_handed_in_is_told_without_its_credential() {
+        // As kube gives it while it builds a client, and as it gives it for a request.
+        for error in [kube::Error::Auth(failed_plugin()), kube::Error::Service(Box::new(failed_plugin()))] {
+            let error = Error::transport("get v1/pods shop/cart", error);
+            let cause = std::error::Error::source(&error).unwrap().to_string();
+            assert_eq!(cause, "the credential plugin ended with exit status: 1: log in first");
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn c84_a_proxy_scheme_that_is_not_compiled_in_names_the_feature_and_hides_the_password() {
+        let proxy_url = Box::new("socks5://me:hunter2@proxy.test:1080".parse().unwrap());
+        let error =
+            Error::build("it", kube::Error::ProxyProtocolDisabled { proxy_url, protocol_feature: "kube/socks5" });
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(cause, "proxy scheme \"socks5\" needs the feature socks5");
+        assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
     }
 }

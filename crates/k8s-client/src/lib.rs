@@ -6,13 +6,16 @@
 
 mod client;
 mod config;
+mod credential;
 mod error;
 mod namespace;
 mod resource;
 mod status;
+mod throttle;
 
 pub use client::Client;
 pub use config::ClientConfig;
 pub use error::Error;
 pub use resource::{ResourceScope, collection_path, gvr_of, object_path};
 pub use status::StatusError;
+pub use throttle::{Throttle, ThrottleLayer};

@@ -1,6 +1,6 @@
 //! Clients and their futures move between threads.
 
-use k8s_client::{Client, ClientConfig, Error, ResourceScope};
+use k8s_client::{Client, ClientConfig, Error, ResourceScope, StatusError, Throttle, ThrottleLayer};
 use k8s_types::Gvr;
 
 fn send_sync<T: Send + Sync + 'static>() {}
@@ -12,6 +12,9 @@ fn types_are_send_and_sync() {
     send_sync::<ClientConfig>();
     send_sync::<Error>();
     send_sync::<ResourceScope>();
+    send_sync::<StatusError>();
+    send_sync::<ThrottleLayer>();
+    send_sync::<Throttle<()>>();
 }
 
 #[tokio::test]
@@ -22,4 +25,5 @@ async fn futures_are_send() {
     send(&client.resource_scope(&gvr));
     send(&client.send(http::Request::new(Vec::new())));
     send(&Client::try_default());
+    send(&ClientConfig::in_cluster().build());
 }

@@ -191,6 +191,27 @@ async fn clones_remember_together_that_streaming_is_refused() {
     assert!(!client.supports_streaming());
 }
 
+/// What users of kube write.
+async fn version_through(client: impl Into<kube::Client>) -> String {
+    let request = http::Request::get("/version").body(Vec::new()).unwrap();
+    client.into().request_text(request).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_takes_a_kube_client_takes_ours_and_the_reverse() {
+    let server = Server::in_namespace("shop", |_| (200, "v1".into()));
+    let client = server.client();
+    assert_eq!(version_through(&client).await, "v1");
+    assert_eq!(version_through(client.clone()).await, "v1");
+    assert_eq!(kube::Client::from(&client).default_namespace(), "shop");
+    // Back again it is a new memory of the same server.
+    client.note_streaming_refused();
+    let again = Client::from(kube::Client::from(client.clone()));
+    assert!(again.supports_streaming() && !client.supports_streaming());
+    assert_eq!(again.namespace().unwrap(), "shop");
+    assert_eq!(server.lines(), ["GET /version", "GET /version"]);
+}
+
 #[tokio::test]
 async fn a_handed_in_client_brings_its_namespace() {
     let server = Server::in_namespace("shop\n", |_| (200, String::new()));

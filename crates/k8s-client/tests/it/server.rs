@@ -1,7 +1,8 @@
 //! Against the embedded API server: the same answers as from a real one, in-process and through a kubeconfig.
 
 use k8s_client::{Client, ClientConfig};
-use k8s_fake_apiserver::{Any, FakeApiServer, FakeApiServerBuilder, Get, Status};
+use k8s_fake_apiserver::{Any, Create, FakeApiServer, FakeApiServerBuilder, Get, Status, Write};
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_types::Gvr;
 use serde_json::json;
 
@@ -49,4 +50,23 @@ async fn a_busy_server_is_not_asked_again_behind_the_callers_back() {
     assert_eq!(server.journal().count(Get::of("v1/pods")), 1, "kube's own retries are off");
     assert_eq!(client.get(&gvr("v1/pods"), Some("shop"), "cart").await.unwrap().name(), "cart");
     assert!(server.journal().count(Any::request()) >= 3);
+}
+
+#[tokio::test]
+async fn a_write_is_never_sent_again_behind_the_callers_back() {
+    let server = cluster().loopback().start().await.unwrap();
+    let client = ClientConfig::kubeconfig_content(server.kubeconfig().unwrap()).build().await.unwrap();
+    let api: kube::Api<ConfigMap> = kube::Api::namespaced((&client).into(), "shop");
+    for code in [429, 500, 503, 504] {
+        let fault = server.faults().on(Create::of("v1/configmaps"));
+        fault.status(Status::new(code, "Busy", "come back later"));
+        let before = server.journal().count(Write::request());
+        let object = ConfigMap {
+            metadata: kube::core::ObjectMeta { name: Some("a".into()), ..Default::default() },
+            ..Default::default()
+        };
+        let error = api.create(&Default::default(), &object).await.unwrap_err();
+        assert!(matches!(&error, kube::Error::Api(status) if status.code == code), "{error}");
+        assert_eq!(server.journal().count(Write::request()) - before, 1, "{code}");
+    }
 }

@@ -1,7 +1,7 @@
-//! A scripted server: in-process for what is answered, on a socket for what a kubeconfig makes of a connection.
+//! A scripted server in the process, and small helpers.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use http::{HeaderMap, Request, Response};
@@ -53,45 +53,33 @@ impl Server {
     }
 }
 
-/// A plain HTTP listener on loopback that answers 404 to everything and keeps each request's head.
-pub(crate) struct Recorder {
-    pub(crate) url: String,
-    heads: Arc<Mutex<Vec<String>>>,
+/// The message of an error and all its causes.
+pub(crate) fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text = format!("{text}: {next}");
+        cause = next.source();
+    }
+    text
 }
 
-impl Recorder {
-    pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let heads = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&heads);
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let Ok(mut stream) = stream else { return };
-                let mut head = String::new();
-                let mut reader = BufReader::new(stream.try_clone().unwrap());
-                while reader.read_line(&mut head).is_ok_and(|n| n > 2) {}
-                log.lock().unwrap().push(head);
-                let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-            }
-        });
-        Self { url, heads }
-    }
-
-    /// Sends one request with `client` and gives back the value of its `Authorization` header.
-    pub(crate) async fn authorization_of(&self, client: &Client) -> Option<String> {
-        let response = client.send(Request::get("/version").body(Vec::new()).unwrap()).await.unwrap();
-        assert_eq!(response.status(), 404, "the raw status, not an error");
-        let head = self.heads.lock().unwrap().pop().unwrap();
-        authorization(&head)
-    }
-
-    /// The `Authorization` headers of all requests so far that had one.
-    pub(crate) fn tokens(&self) -> Vec<String> {
-        self.heads.lock().unwrap().iter().filter_map(|head| authorization(head)).collect()
-    }
+/// Writes a shell script that can be run.
+///
+/// By a shell, not by this process: a file that is open for writing, here or in a child that another test forks at
+/// this moment, cannot be run.
+pub(crate) fn script(path: &Path, body: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let write = r#"rm -f "$1" && printf '#!/bin/sh\n%s\n' "$2" >"$1" && chmod 755 "$1""#;
+    let status = Command::new("sh").args(["-c", write, "script"]).arg(path).arg(body).status().unwrap();
+    assert!(status.success());
 }
 
-fn authorization(head: &str) -> Option<String> {
-    head.lines().find_map(|l| Some(l.split_once("authorization: ")?.1.to_owned()))
+/// The status of the answer to one request.
+pub(crate) async fn ask(client: &Client) -> Result<u16, k8s_client::Error> {
+    let request = Request::get("/version").body(Vec::new()).unwrap();
+    let response = client.send(request).await?;
+    let status = response.status().as_u16();
+    response.into_body().collect_bytes().await.unwrap();
+    Ok(status)
 }
