@@ -67,8 +67,10 @@ impl LeaseApi {
             (StatusCode::NOT_FOUND, Request::Read | Request::Replace(_)) => Ok(Answer::Missing),
             (StatusCode::CONFLICT, Request::Create(_) | Request::Replace(_)) => Ok(Answer::Conflict),
             (status, _) if status.is_success() => match body {
-                Ok(body) => Record::parse(&body).map(Answer::Found).ok_or((Failure("the answer is no Lease".into()), None)),
-                Err(e) => Err((Failure(format!("the answer broke off: {}", in_full(&e))), None)),
+                Ok(body) => {
+                    Record::parse(&body).map(Answer::Found).ok_or((Failure("the answer is no Lease".into()), None))
+                }
+                Err(e) => Err((Failure(format!("the answer broke off: {}", in_full(&*e))), None)),
             },
             (status, _) => {
                 let failure = Failure::refusal(status, &body.unwrap_or_default());

@@ -195,11 +195,17 @@ mod tests {
         check(|c| c.lease_duration(secs(0)), "lease_duration: 0ns is not in whole seconds");
         check(|c| c.lease_duration(Duration::from_millis(15_500)), "lease_duration: 15.5s is not in whole seconds");
         check(|c| c.lease_duration(secs(1 << 31)), "lease_duration: 2147483648s does not fit into a lease");
-        check(|c| c.lease_duration(Duration::MAX), "lease_duration: 18446744073709551615.999999999s is not in whole seconds");
+        check(
+            |c| c.lease_duration(Duration::MAX),
+            "lease_duration: 18446744073709551615.999999999s is not in whole seconds",
+        );
         check(|c| c.renew_deadline(secs(15)), "renew_deadline: 15s is not less than lease_duration, 15s");
         check(|c| c.renew_deadline(Duration::ZERO), "retry_period: 1.2 times 2s is not less than renew_deadline, 0ns");
         check(|c| c.retry_period(Duration::ZERO), "retry_period: 0ns is less than 10ms");
-        check(|c| c.retry_period(Duration::MAX), "retry_period: 1.2 times 18446744073709551615.999999999s is not less than renew_deadline, 10s");
+        check(
+            |c| c.retry_period(Duration::MAX),
+            "retry_period: 1.2 times 18446744073709551615.999999999s is not less than renew_deadline, 10s",
+        );
         check(
             |c| c.retry_period(Duration::from_millis(8_334)),
             "retry_period: 1.2 times 8.334s is not less than renew_deadline, 10s",

@@ -12,8 +12,10 @@ use crate::handle::Leadership;
 pub(crate) struct Hooks {
     pub(crate) on_started: Option<Hook>,
     pub(crate) on_stopped: Option<Hook>,
-    pub(crate) on_new_leader: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    pub(crate) on_new_leader: Option<NewLeader>,
 }
+
+pub(crate) type NewLeader = Arc<dyn Fn(&str) + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct Hook {

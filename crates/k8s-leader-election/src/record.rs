@@ -246,6 +246,9 @@ mod tests {
     fn a_clock_without_a_date_is_no_panic() {
         let far = UNIX_EPOCH + Duration::from_secs(1 << 60);
         let record = read(&stored());
-        assert_eq!(record.claimed(Claim { now: far, ..claim("a", 0) })["spec"]["renewTime"], "1970-01-01T00:00:00.000000Z");
+        assert_eq!(
+            record.claimed(Claim { now: far, ..claim("a", 0) })["spec"]["renewTime"],
+            "1970-01-01T00:00:00.000000Z"
+        );
     }
 }

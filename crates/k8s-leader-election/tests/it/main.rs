@@ -1,2 +1,11 @@
-//! Integration tests.
-fn main(){}
+//! The elector against the embedded API server, on tokio's paused clock.
+#![forbid(unsafe_code)]
+
+mod auto_traits;
+mod basics;
+mod configured;
+mod failing;
+mod races;
+mod stopping;
+mod support;
+mod work;
