@@ -222,7 +222,13 @@ impl Driver {
         }
         let leader = self.machine.leader();
         if self.announcer.leader(leader) {
-            tracing::info!(leader = leader.unwrap_or_default(), "new leader");
+            match leader {
+                Some(leader) => tracing::info!(leader, "new leader"),
+                None => tracing::debug!("the lease is free"),
+            }
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

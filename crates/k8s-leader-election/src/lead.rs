@@ -40,8 +40,8 @@ impl Lead {
         !self.remaining().is_zero()
     }
 
-    /// For how long this term lasts even if it is not renewed; zero once it is lost. Most of the time between
-    /// three quarters of the renew deadline and all of it.
+    /// For how long this term lasts even if it is not renewed; zero once it is lost. While all is well it is at least
+    /// the renew deadline less 1.2 retry periods: 7.6 s by default.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         let until = *self.until();

@@ -204,12 +204,15 @@ impl Machine {
     fn request(&self, now: Instant, wall: SystemTime) -> Option<Request> {
         let claim = Claim { identity: &self.identity, seconds: self.lease_duration.as_secs(), now: wall };
         let is_mine = self.is_mine();
-        if self.is_stale || (self.aim == Aim::Release && self.is_uncertain && !is_mine) {
+        if self.aim == Aim::Release && !is_mine && !self.is_uncertain {
+            return None;
+        }
+        if self.is_stale || (self.aim == Aim::Release && !is_mine) {
             return Some(Request::Read);
         }
         let is_open = !self.has_rival(now);
         match (self.aim, &self.record) {
-            (Aim::Release, Some(record)) => is_mine.then(|| Request::Replace(record.released(wall))),
+            (Aim::Release, Some(record)) => Some(Request::Replace(record.released(wall))),
             (Aim::Hold, Some(record)) => is_mine.then(|| Request::Replace(record.claimed(claim))),
             (Aim::Lead, Some(record)) if is_open => Some(Request::Replace(record.claimed(claim))),
             (Aim::Lead | Aim::Hold, None) if is_open => {

@@ -7,6 +7,7 @@
 
 mod conformance;
 mod harness;
+mod leader;
 mod live;
 mod requests;
 mod runner;
@@ -43,6 +44,8 @@ fn main() -> ExitCode {
         Shared scopes::definition_comes_while_a_watcher_waits,
         Shared scopes::secrets_of_a_megabyte,
         Shared scopes::metadata_alone,
+        Shared leader::lead_is_handed_over,
+        Shared leader::one_of_two_wins_each_lease,
         Alone conformance::answers_to_lists,
         Alone conformance::answers_to_watches,
         Alone harness::stops_starts_and_forgets,

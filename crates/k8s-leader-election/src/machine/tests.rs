@@ -274,6 +274,10 @@ fn a_release_gives_up_what_is_ours_and_nothing_else() {
     let mut bench = Bench::following();
     bench.machine.release();
     bench.sends("done");
+    let mut bench = Bench::new();
+    bench.sends("read");
+    bench.machine.release();
+    bench.sends("done");
     // Failures are tried again.
     let mut bench = Bench::leading();
     bench.machine.release();
