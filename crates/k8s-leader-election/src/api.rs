@@ -39,14 +39,16 @@ impl LeaseApi {
 
     /// Sends a request and waits for its answer for as long as `patience`.
     pub(crate) async fn send(self, request: Request, patience: Duration) -> (Answer, Option<Failure>) {
-        match tokio::time::timeout(patience, self.exchange(request)).await {
-            Ok(Ok(answer)) => (answer, None),
-            Ok(Err((failure, retry_after))) => (Answer::Failed { retry_after }, Some(failure)),
-            Err(_) => (Answer::Failed { retry_after: None }, Some(Failure(format!("no answer within {patience:?}")))),
+        let exchange = tokio::time::timeout(patience, self.exchange(request));
+        match exchange.await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(failure)) => (Answer::Lost, Some(failure)),
+            Err(_) => (Answer::Lost, Some(Failure(format!("no answer within {patience:?}")))),
         }
     }
 
-    async fn exchange(&self, request: Request) -> Result<Answer, (Failure, Option<Duration>)> {
+    /// An answer, perhaps with what is to be told about it; or none.
+    async fn exchange(&self, request: Request) -> Result<(Answer, Option<Failure>), Failure> {
         let (method, path, body) = match &request {
             Request::Read => (Method::GET, &self.path, None),
             Request::Create(object) => (Method::POST, &self.collection, Some(object)),
@@ -59,22 +61,21 @@ impl LeaseApi {
             .header(header::ACCEPT_ENCODING, "identity")
             .header(header::CONTENT_TYPE, "application/json")
             .body(Body::from(body.map(Value::to_string).unwrap_or_default().into_bytes()))
-            .map_err(|e| (Failure(format!("no request: {e}")), None))?;
-        let response = self.client.send(http).await.map_err(|e| (Failure::transport(e), None))?;
+            .map_err(|e| Failure(format!("no request: {e}")))?;
+        let response = self.client.send(http).await.map_err(Failure::transport)?;
         let (head, body) = response.into_parts();
         let body = Limited::new(body, BODY_LIMIT).collect().await.map(|b| b.to_bytes());
         match (head.status, request) {
-            (StatusCode::NOT_FOUND, Request::Read | Request::Replace(_)) => Ok(Answer::Missing),
-            (StatusCode::CONFLICT, Request::Create(_) | Request::Replace(_)) => Ok(Answer::Conflict),
-            (status, _) if status.is_success() => match body {
-                Ok(body) => {
-                    Record::parse(&body).map(Answer::Found).ok_or((Failure("the answer is no Lease".into()), None))
-                }
-                Err(e) => Err((Failure(format!("the answer broke off: {}", in_full(&*e))), None)),
-            },
+            (StatusCode::NOT_FOUND, Request::Read | Request::Replace(_)) => Ok((Answer::Missing, None)),
+            (StatusCode::CONFLICT, Request::Create(_) | Request::Replace(_)) => Ok((Answer::Conflict, None)),
+            (status, _) if status.is_success() => {
+                let body = body.map_err(|e| Failure(format!("the answer broke off: {}", in_full(&*e))))?;
+                let record = Record::parse(&body).ok_or_else(|| Failure("the answer is no Lease".into()))?;
+                Ok((Answer::Found(record), None))
+            }
             (status, _) => {
                 let failure = Failure::refusal(status, &body.unwrap_or_default());
-                Err((failure, retry_after(&head.headers)))
+                Ok((Answer::Refused { retry_after: retry_after(&head.headers) }, Some(failure)))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+use tokio_util::sync::CancellationToken;
 
 /// One term of leading: given to the work, and good until it is lost once. A cheap handle.
 ///
@@ -53,8 +53,8 @@ impl Lead {
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing.
-    pub fn cancelled(&self) -> WaitForCancellationFuture<'_> {
-        self.term.token.cancelled()
+    pub async fn cancelled(&self) {
+        self.term.token.cancelled().await;
     }
 
     /// A token that is cancelled when the work is to end, to hand on. Cancelling it oneself has no effect on the lead.

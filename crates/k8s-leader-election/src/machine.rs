@@ -92,10 +92,12 @@ pub(crate) enum Answer {
     Missing,
     /// The lease is not what the write was decided on, or is there already.
     Conflict,
-    /// Nothing is known, not even whether a write took effect.
-    Failed {
+    /// The server could not do it, or would not.
+    Refused {
         retry_after: Option<Duration>,
     },
+    /// Nothing is known, not even whether a write took effect.
+    Lost,
 }
 
 impl Machine {
@@ -244,7 +246,13 @@ impl Machine {
                 }
                 self.had_conflict = true;
             }
-            Answer::Failed { retry_after } => {
+            Answer::Lost => {
+                self.is_uncertain |= sent.is_write;
+                self.pause(&sent, now);
+            }
+            Answer::Refused { retry_after } => {
+                // It may be about what was written, or have taken effect in spite of it. Looking is cheap: it answers.
+                self.is_stale |= sent.is_write;
                 self.is_uncertain |= sent.is_write;
                 self.pause(&sent, now);
                 if let Some(asked) = retry_after {

@@ -82,6 +82,16 @@ pub(crate) async fn lead_is_handed_over(target: &Target) -> Result<()> {
         Ok(())
     })
     .await?;
+    // A lease that is deleted under its holder is made anew by the holder.
+    rest.delete(&path).await?;
+    eventually("the lease is there again", async || {
+        let object = rest.get(&path).await?;
+        ensure!(object["spec"]["holderIdentity"] == "a", "{object}");
+        Ok(())
+    })
+    .await?;
+    ensure!(a.handle.is_leader() && !b.handle.is_leader(), "{:?} {:?}", a.handle, b.handle);
+    rest.merge(&path, &json!({"metadata": {"labels": {"team": "red"}}})).await?;
     a.stop().await?;
     let released = Instant::now();
     b.leads().await?;

@@ -32,7 +32,8 @@ async fn c90_create_against_create() {
         let held = server.faults().on(Write::of(LEASES)).hold();
         let [a, b] = pair(&server, round);
         one_of(&server, &[&a, &b], held, round).await;
-        drop((a.task.abort(), b.task.abort()));
+        a.task.abort();
+        b.task.abort();
     }
 }
 
@@ -46,7 +47,8 @@ async fn c90_take_over_against_take_over() {
         let held = server.faults().on(Write::of(LEASES)).hold();
         let [a, b] = pair(&server, round);
         one_of(&server, &[&a, &b], held, round).await;
-        drop((a.task.abort(), b.task.abort()));
+        a.task.abort();
+        b.task.abort();
     }
 }
 
@@ -71,6 +73,7 @@ async fn c90_renewal_by_a_former_holder_against_take_over() {
         let leaders: Vec<_> = [&a, &b].into_iter().filter(|c| c.handle.is_leader()).collect();
         assert_eq!(leaders.len(), 1, "round {round}");
         assert_eq!(leaders[0].handle.identity(), holder(&server), "round {round}");
-        drop((a.task.abort(), b.task.abort()));
+        a.task.abort();
+        b.task.abort();
     }
 }

@@ -74,6 +74,16 @@ impl Story {
         self.lines().into_iter().map(|(_, words)| words).collect()
     }
 
+    /// What `on_started`, `on_stopped` and the work told. Their order among each other is fixed.
+    pub(crate) fn terms(&self) -> Vec<String> {
+        self.words().into_iter().filter(|words| !words.starts_with("new leader")).collect()
+    }
+
+    /// What `on_new_leader` told.
+    pub(crate) fn leaders(&self) -> Vec<String> {
+        self.words().into_iter().filter_map(|words| Some(words.strip_prefix("new leader ")?.to_owned())).collect()
+    }
+
     pub(crate) fn lines(&self) -> Vec<(u128, String)> {
         self.lines.lock().expect("no panic under the lock").clone()
     }
@@ -126,7 +136,7 @@ impl Candidate {
         Self { handle, story, token, task }
     }
 
-    /// Waits until it leads; fails when it does not in time. Gives how long that took.
+    /// Waits until it leads and its work has begun; fails when it does not in time. Gives how long the first took.
     pub(crate) async fn leads_within(&self, limit: Duration) -> Duration {
         let begun = Instant::now();
         let mut state = self.handle.leadership();
@@ -134,7 +144,10 @@ impl Candidate {
             let changed = tokio::time::timeout(limit.saturating_sub(begun.elapsed()), state.changed()).await;
             assert!(matches!(changed, Ok(Ok(()))), "{:?} does not lead within {limit:?}", self.handle);
         }
-        begun.elapsed()
+        let taken = begun.elapsed();
+        // Hooks run on threads, for which the paused clock waits.
+        tokio::time::sleep(ms(1)).await;
+        taken
     }
 
     /// Cancels its token and waits for its end.

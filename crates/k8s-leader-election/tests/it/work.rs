@@ -35,7 +35,8 @@ async fn c94_work_that_ends_gives_the_lead_to_another_and_run_tells_how() {
         let begun = Instant::now();
         let story = a.story.clone();
         let result = a.ended().await;
-        assert_eq!(begun.elapsed(), secs(5));
+        // The work had begun a millisecond before.
+        assert_eq!(begun.elapsed(), ms(4_999));
         match (way, &result) {
             (Way::Done, Ok(Outcome::WorkDone)) => {}
             (Way::Fails, Err(error @ Error::WorkFailed { .. })) => {
@@ -48,7 +49,7 @@ async fn c94_work_that_ends_gives_the_lead_to_another_and_run_tells_how() {
             _ => panic!("{way:?}: {result:?}"),
         }
         assert!(holder(&server).is_empty());
-        assert_eq!(story.words(), ["started", "new leader a", "stopped"]);
+        assert_eq!(story.terms(), ["started", "stopped"]);
         let taken = b.leads_within(secs(5)).await;
         assert!(taken <= ms(2_400), "{taken:?}");
         b.stop().await.unwrap();
@@ -75,8 +76,12 @@ async fn c94_on_request_the_elector_campaigns_again_and_others_come_first() {
         assert!(b.handle.is_leader() && !a.task.is_finished());
         b.stop().await.unwrap();
         a.leads_within(secs(3)).await;
-        a.token.cancel();
-        assert_eq!(a.ended().await.unwrap(), Outcome::Stopped);
+        // It does not listen, so that it ends as it always does.
+        match (way, a.stop().await) {
+            (Way::Done, Ok(Outcome::Stopped)) => {}
+            (Way::Fails, Err(Error::WorkFailed { .. })) | (Way::Panics, Err(Error::WorkPanicked { .. })) => {}
+            (_, result) => panic!("{way:?}: {result:?}"),
+        }
     }
 }
 
@@ -113,7 +118,7 @@ async fn c94_a_failure_after_a_loss_is_no_reason_to_end() {
     assert!(!a.task.is_finished() && !a.handle.is_leader());
     fault.clear();
     a.leads_within(ms(2_401)).await;
-    assert_eq!(a.story.words(), ["started", "new leader a", "stopped", "started"]);
+    assert_eq!(a.story.terms(), ["started", "stopped", "started"]);
     a.task.abort();
 }
 

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{Request, Response};
+use http_body_util::BodyExt;
 use k8s_fake_apiserver::FakeService;
 use kube::client::Body;
 use tower::Service;
@@ -127,12 +128,14 @@ async fn travel(fate: Fate, mut service: FakeService, request: Request<Body>) ->
             let answer = Response::builder().status(code).header("retry-after", RETRY_AFTER.to_string());
             return answer.body(Body::empty()).map_err(io::Error::other);
         }
-        _ => service.call(request).await?.map(Body::wrap_body),
+        _ => service.call(request).await?,
     };
+    let (head, body) = answer.into_parts();
+    let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     tokio::time::sleep(fate.after).await;
     match fate.way {
         Way::BrokenAfter => broken(),
         Way::SilentAfter => std::future::pending().await,
-        _ => Ok(answer),
+        _ => Ok(Response::from_parts(head, Body::from(body))),
     }
 }

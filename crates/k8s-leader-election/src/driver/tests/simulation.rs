@@ -1,7 +1,7 @@
 //! A thousand histories of candidates that crash, stall, stop and start, on networks that lose and delay, with wall
 //! clocks that jump: never two leaders, and one again within the promised time when things are well.
 //!
-//! `LEADER_SEEDS` says how many histories of each size are tried (default 40), `LEADER_SEED` picks one.
+//! `LEADER_SEEDS` says how many histories of each size are tried (default 150), `LEADER_SEED` picks one.
 
 use std::future::Future;
 use std::ops::Range;
@@ -41,7 +41,7 @@ fn histories(candidates: usize) {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let seeds = match number("LEADER_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("LEADER_SEEDS").unwrap_or(40),
+        None => 0..number("LEADER_SEEDS").unwrap_or(150),
     };
     for seed in seeds {
         let history = || {
@@ -181,14 +181,10 @@ impl World {
             assert!(stopping.elapsed() < Duration::from_secs(15), "it does not stop");
             self.look(Duration::from_millis(100)).await;
         }
-        let begun = Instant::now();
-        while !self.all.check() {
-            assert!(begun.elapsed() < PROMISE, "no leader after {:?}", begun.elapsed());
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        self.look(PROMISE).await;
         let until = Instant::now() + Duration::from_secs(30);
         while Instant::now() < until {
-            assert!(self.all.check(), "a lead was lost for no reason");
+            assert!(self.all.check(), "nobody leads");
             let time = self.some(0..400);
             tokio::time::sleep(time).await;
         }

@@ -148,7 +148,7 @@ impl World {
         let candidate = &mut self.candidates[i];
         if candidate.waiting.take().is_some() {
             candidate.answer = None;
-            candidate.machine.answer(Answer::Failed { retry_after: None }, self.now);
+            candidate.machine.answer(Answer::Lost, self.now);
         }
     }
 
