@@ -46,7 +46,7 @@ impl Copy {
         let run = elector.run(token.clone(), move |lead| work(lead, clock, name));
         let task = tokio::spawn(async move {
             match run.await {
-                Ok(_) => clock.say(format!("{name:<6} has released the lease and is gone")),
+                Ok(_) => clock.say(format!("{name:<6} has stopped")),
                 Err(error) => clock.say(format!("{name:<6} {error}")),
             }
         });

@@ -22,6 +22,7 @@ pub(crate) fn ms(millis: u64) -> Duration {
 }
 
 pub(crate) async fn server() -> FakeApiServer {
+    crate::logs::install();
     FakeApiServer::builder().start().await.expect("the server starts")
 }
 
