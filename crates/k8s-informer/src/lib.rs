@@ -13,6 +13,7 @@
 //! | [`store`] | [`MemoryStore`](store::MemoryStore) and its [`Snapshot`](store::Snapshot)s |
 //! | [`indexer`] | JSONPath expressions and field selectors |
 //! | [`packed`] | [`Object`](packed::Object): the cached form of an object |
+//! | `leader_election` | `LeaderElector`: one of several copies works (feature `leader-election`) |
 //!
 //! # Examples
 //!
@@ -64,12 +65,16 @@
 //! | `openssl-tls` | no | TLS by OpenSSL |
 //! | `http-proxy` | no | a kubeconfig's `proxy-url` of scheme http or https |
 //! | `socks5` | no | a kubeconfig's `proxy-url` of scheme socks5 |
+//! | `leader-election` | no | the module `leader_election` |
 //!
 //! The minimum supported Rust version is 1.89; a rise is a minor release.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub use k8s_client as client;
 pub use k8s_indexer as indexer;
+#[cfg(feature = "leader-election")]
+pub use k8s_leader_election as leader_election;
 pub use k8s_packed as packed;
 pub use k8s_store as store;
 pub use k8s_types as types;

@@ -8,6 +8,7 @@
 mod cached;
 mod conformance;
 mod harness;
+mod leader;
 mod live;
 mod own_writes;
 mod requests;
@@ -52,6 +53,8 @@ fn main() -> ExitCode {
         Shared own_writes::own_deletes_are_recognised_where_the_answer_tells_them,
         Shared cached::reads_are_fresh_and_references_small,
         Shared cached::selectors_hold_for_reads_by_name,
+        Shared leader::lead_is_handed_over,
+        Shared leader::one_of_two_wins_each_lease,
         Alone conformance::answers_to_lists,
         Alone conformance::answers_to_watches,
         Alone harness::stops_starts_and_forgets,
