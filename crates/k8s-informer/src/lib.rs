@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`client`] | [`Client`](client::Client): kubeconfig, in-cluster, or your `kube::Client` |
 //! | [`types`] | [`WatcherConfig`](types::WatcherConfig), [`Gvr`](types::Gvr), selectors, [`ChangeStats`](types::ChangeStats) |
-//! | [`watcher`] | [`Watcher`](watcher::Watcher): lists, watches, callbacks, streams of changes |
+//! | [`watcher`] | [`Watcher`](watcher::Watcher): lists, watches, callbacks, streams of changes; [`SingleWatcher`](watcher::SingleWatcher), [`SyncGroup`](watcher::SyncGroup), [`SelfWrites`](watcher::SelfWrites) |
 //! | [`store`] | [`MemoryStore`](store::MemoryStore) and its [`Snapshot`](store::Snapshot)s |
 //! | [`indexer`] | JSONPath expressions and field selectors |
 //! | [`packed`] | [`Object`](packed::Object): the cached form of an object |
@@ -57,6 +57,7 @@
 //!
 //! | feature | default | what it does |
 //! |---|---|---|
+//! | `cached` | no | [`CachedStore`](store::CachedStore) and [`WatcherBuilder::cached`](watcher::WatcherBuilder::cached): references in memory, objects in a bounded cache |
 //! | `rustls-tls` | yes | TLS by rustls |
 //! | `ring` | yes | ring as the cryptography of rustls |
 //! | `aws-lc-rs` | no | aws-lc-rs in its place |

@@ -7,6 +7,7 @@ use serde_json::de::StrRead;
 
 use crate::error::Error;
 use crate::interner::Interner;
+use crate::keep::Keep;
 use crate::object::Object;
 use crate::path::Path;
 use crate::prune::Prune;
@@ -15,9 +16,11 @@ mod number;
 mod repeats;
 mod sink;
 mod visitor;
+mod walk;
 
 use sink::Sink;
 use visitor::Root;
+use walk::Walk;
 
 /// Makes objects for one store: drops what is ignored while it reads, shares what the objects have in common.
 ///
@@ -48,8 +51,16 @@ pub struct Encoder {
 #[derive(Default)]
 pub(crate) struct Rules {
     prune: Prune,
+    keep: Option<Keep>,
     metadata_only: bool,
     type_meta: Option<TypeMeta>,
+}
+
+impl Rules {
+    /// The way from the root.
+    fn walk(&self) -> Walk<'_> {
+        Walk::new(&self.prune, self.keep.as_ref())
+    }
 }
 
 struct TypeMeta {
@@ -70,6 +81,41 @@ impl Encoder {
     #[must_use]
     pub fn ignore<'p>(mut self, paths: impl IntoIterator<Item = &'p Path>) -> Self {
         self.rules.prune = Prune::new(paths);
+        self
+    }
+
+    /// Keeps what the paths select and the identity, and leaves out everything else while it reads: for
+    /// references to objects that are kept elsewhere. In place of any paths given before.
+    ///
+    /// The identity is `metadata.name`, `namespace`, `uid`, `resourceVersion` and `generation`. What a path
+    /// selects is kept whole, so a path also stands for everything below its end; the empty path keeps all.
+    /// An index keeps the same of every item, since items keep their places. What lies on the way stays with
+    /// what is kept of it, a scalar there as null. So [`get`](Object::get) and [`all`](Object::all) give for
+    /// each of the paths what they give for the whole object.
+    ///
+    /// What is [ignored](Self::ignore) is left out even if it is kept by these paths, and a
+    /// [type](Self::set_type_meta) is filled in only if it is kept.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use k8s_packed::{Encoder, Path};
+    ///
+    /// let hosts: Path = "spec.rules[*].host".parse()?;
+    /// let mut encoder = Encoder::new().keep_only([&hosts]);
+    /// let ingress = encoder.encode(br#"{
+    ///     "metadata": {"name": "cart", "uid": "7f3a", "labels": {"app": "cart"}},
+    ///     "spec": {"rules": [{"host": "a.example", "http": {"paths": []}}, {"host": "b.example"}]}
+    /// }"#)?;
+    /// assert_eq!(
+    ///     serde_json::to_string(&ingress)?,
+    ///     r#"{"metadata":{"name":"cart","uid":"7f3a"},"spec":{"rules":[{"host":"a.example"},{"host":"b.example"}]}}"#,
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn keep_only<'p>(mut self, paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        self.rules.keep = Some(Keep::new(paths));
         self
     }
 
@@ -94,6 +140,18 @@ impl Encoder {
     /// When the bytes are no JSON, no object, or nested deeper than `serde_json` reads (127 levels).
     pub fn encode(&mut self, json: &[u8]) -> Result<Object, Error> {
         from_json(json, |json| self.seed().deserialize(json))
+    }
+
+    /// Encodes the JSON text of one object by the same rules, but for itself: it shares nothing with others.
+    ///
+    /// For objects that come and go, such as those of a cache: each takes what its size says, and needs no
+    /// table to live on.
+    ///
+    /// # Errors
+    ///
+    /// As [`encode`](Self::encode).
+    pub fn encode_alone(&self, json: &[u8]) -> Result<Object, Error> {
+        from_json(json, |json| encode_alone(json, &self.rules))
     }
 
     /// An object inside something bigger, such as an item of a list: decodes the next value as one object.
@@ -206,10 +264,15 @@ pub(crate) fn from_json(
     object.and_then(|o| json.end().map(|()| o)).map_err(|e| Error::from_json(&e))
 }
 
-/// Encodes an object that uses no table.
+/// Encodes an object that uses no table, as it is.
 pub(crate) fn encode_single<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Object, D::Error> {
+    encode_alone(deserializer, &Rules::default())
+}
+
+/// Encodes an object that uses no table.
+fn encode_alone<'de, D: Deserializer<'de>>(deserializer: D, rules: &Rules) -> Result<Object, D::Error> {
     let mut out = vec![];
     let mut sink = Sink::new(&mut out, None);
-    Root { sink: &mut sink, rules: &Rules::default() }.read(deserializer)?;
+    Root { sink: &mut sink, rules }.read(deserializer)?;
     Ok(sink.finish())
 }

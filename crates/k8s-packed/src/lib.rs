@@ -47,6 +47,7 @@ mod encode;
 mod equality;
 mod error;
 mod interner;
+mod keep;
 mod layout;
 mod lookup;
 mod object;

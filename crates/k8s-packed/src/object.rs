@@ -217,6 +217,18 @@ impl Object {
         size_of::<usize>() + size_of::<Header>() + size_of::<usize>() + self.bytes().len()
     }
 
+    /// The same content in an object that stands for itself; this one if it does already.
+    ///
+    /// An object that an [`Encoder`](crate::Encoder) made keeps alive the table that it shares with others.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        match self.symbols() {
+            // Reading an object cannot fail, and it is no deeper than it was when it came in.
+            Some(_) => encode_single(self.root_value()).unwrap_or_else(|_: Error| self.clone()),
+            None => self.clone(),
+        }
+    }
+
     /// Whether two objects are equal apart from `metadata.resourceVersion`.
     ///
     /// Costs a walk over both at most; what both share is not walked over.

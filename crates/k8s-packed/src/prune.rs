@@ -84,9 +84,10 @@ impl Prune {
     }
 }
 
-fn child<K: PartialEq>(children: &mut Vec<(K, Prune)>, key: K) -> &mut Prune {
+/// The child with this key, a new one if there is none.
+pub(crate) fn child<K: PartialEq, T: Default>(children: &mut Vec<(K, T)>, key: K) -> &mut T {
     let at = children.iter().position(|(k, _)| *k == key).unwrap_or_else(|| {
-        children.push((key, Prune::default()));
+        children.push((key, T::default()));
         children.len() - 1
     });
     &mut children[at].1

@@ -1,7 +1,9 @@
 //! Keys and references in memory, whole objects in a byte-bounded cache that fetches what it lacks.
 mod config;
+mod core;
 mod fetch;
 mod invalidator;
+mod slot;
 mod stats;
 mod store;
 

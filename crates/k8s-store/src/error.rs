@@ -87,6 +87,9 @@ pub enum FetchError {
         /// Its `namespace/name`, or `name` alone.
         object: String,
     },
+    /// The fetch has panicked, or its runtime is shutting down.
+    #[error("ended without an answer")]
+    Ended,
     /// Every answer was older than what the watch had shown in the meantime.
     #[error("overtaken by changes, {requests} times in a row")]
     Overtaken {

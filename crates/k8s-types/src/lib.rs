@@ -39,6 +39,7 @@
 //! - [`WatcherConfig`], [`SingleWatcherConfig`]: what to watch and how.
 //! - [`LabelSelector`]: the API's structure and the grammar of `kubectl -l`.
 //! - [`ObjectKey`], [`IndexKey`]: keys by name and by index, compared part by part, never as joined text.
+//! - [`compare_resource_versions`]: which of two versions is newer, if that can be told.
 //! - [`Change`], [`ChangeStats`]: what happened.
 //! - [`SelfWriteFilter`]: recognition of a program's own writes.
 //! - [`Object`], [`Path`]: packed objects and paths into them, from `k8s-packed`.
@@ -56,6 +57,7 @@ mod gvr;
 mod key;
 mod names;
 mod selector;
+mod version;
 
 pub use change::{Change, ChangeStats};
 pub use config::{
@@ -68,6 +70,7 @@ pub use gvr::Gvr;
 pub use k8s_packed::{Object, Path};
 pub use key::{IndexKey, IndexKeyBuilder, ObjectKey, Segments};
 pub use selector::{LabelOperator, LabelRequirement, LabelSelector};
+pub use version::compare_resource_versions;
 
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]

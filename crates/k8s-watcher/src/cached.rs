@@ -60,8 +60,9 @@ fn in_cache(client: &Client, plan: &mut Plan, config: CacheConfig) -> Result<Mad
             metadata_only: requests.metadata_only,
         }),
     };
-    requests.metadata_only |= plan.expressions.only_metadata;
-    let (stubs, whole) = (plan.stub_encoder(), std::mem::take(&mut plan.encoder));
+    requests.metadata_only |= plan.references.only_metadata;
+    let stubs = std::mem::take(&mut plan.references.encoder);
+    let whole = std::mem::take(&mut plan.encoder);
     let indexes = std::mem::take(&mut plan.indexes);
     let (writer, invalidator, store) = cached_store(indexes, stubs, whole, config, fetch);
     Ok(Made { written: writer.store(), writer, cache: CacheLink::new(invalidator), store })

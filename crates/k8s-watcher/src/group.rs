@@ -5,7 +5,6 @@ mod error;
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -257,9 +256,8 @@ impl Gate {
     pub(crate) async fn opened(&self) {
         let Some(group) = &self.group else { return };
         let mut complete = group.inner.complete.subscribe();
-        let mut opened = pin!(complete.wait_for(|complete| *complete));
-        // The sender lives in the group that we hold.
-        let _ = poll_fn(|cx| opened.as_mut().poll(cx).map(|r| r.is_ok())).await;
+        // It cannot fail: the sender lives in the group that we hold.
+        let _ = complete.wait_for(|complete| *complete).await.map(drop);
     }
 
     /// The member is synced.

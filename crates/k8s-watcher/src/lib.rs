@@ -1,8 +1,9 @@
-//! List/watch engine and bulk watcher for Kubernetes: debounced callbacks, coalesced change streams, a cache that does not lie.
+//! List/watch engine and watchers for Kubernetes: debounced callbacks, coalesced change streams, a cache that does not lie.
 //!
 //! A [`Watcher`] keeps a [store](k8s_store) equal to what the API server has, over lists, watches and whatever goes
 //! wrong between them, and tells of changes in the way that suits: a debounced callback with statistics, a stream
-//! of net changes, or not at all.
+//! of net changes, or not at all. A [`SingleWatcher`] tells of one named object, at once. Watchers of a [`SyncGroup`]
+//! start together; [`SelfWrites`] keeps the echoes of a program's own writes from it.
 //!
 //! ```
 //! use std::time::Duration;
@@ -66,7 +67,12 @@
 //!
 //! # Features
 //!
-//! None yet. The minimum supported Rust version is 1.89; a rise is a minor release.
+//! | feature | default | what it does |
+//! |---|---|---|
+//! | `cached` | no | `WatcherBuilder::cached`: references in memory, whole objects in a cache of bounded size |
+//!
+//! The minimum supported Rust version is 1.89; a rise is a minor release.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod applier;

@@ -1,5 +1,7 @@
 //! A configuration, checked and compiled: parsed selectors, paths, the store and its encoder, the requests.
 
+#[cfg(feature = "cached")]
+mod references;
 mod requests;
 mod single;
 
@@ -12,6 +14,8 @@ use k8s_packed::{Encoder, Path};
 use k8s_store::StorePlan;
 use k8s_types::{ConfigError, Gvr, IndexExpression, ResourceRef, SelfWriteFilter, WatcherConfig, WatcherSpec};
 
+#[cfg(feature = "cached")]
+pub(crate) use self::references::References;
 use self::requests::engine_config;
 pub(crate) use self::requests::{Reading, Requests, Scopes};
 pub(crate) use self::single::SinglePlan;
@@ -21,23 +25,13 @@ pub(crate) struct Plan {
     pub(crate) reading: Reading,
     pub(crate) indexes: StorePlan,
     pub(crate) encoder: Encoder,
-    /// What is dropped.
-    ignored: Vec<Path>,
     pub(crate) selector: Option<Arc<FieldSelector>>,
-    /// What indexes and the field selector read.
-    #[cfg_attr(not(feature = "cached"), expect(dead_code, reason = "only references are cut down to it"))]
-    pub(crate) expressions: Reads,
+    /// What a cached store keeps in memory.
+    #[cfg(feature = "cached")]
+    pub(crate) references: References,
     pub(crate) own_writes: Option<Arc<dyn SelfWriteFilter>>,
     pub(crate) debounce: Duration,
     pub(crate) call_on_change_during_sync: bool,
-}
-
-/// What the expressions of a configuration read.
-pub(crate) struct Reads {
-    /// Everything is below these.
-    pub(crate) roots: Vec<Path>,
-    /// All of it is metadata.
-    pub(crate) only_metadata: bool,
 }
 
 const MANAGED_FIELDS: &str = "metadata.managedFields";
@@ -67,10 +61,8 @@ impl Plan {
                 return Err(ConfigError::new(field.as_str(), reason));
             }
         }
-        let expressions = Reads {
-            roots: expressions.iter().map(|(_, e)| e.root().clone()).collect(),
-            only_metadata: expressions.iter().all(|(_, e)| e.reads_only_metadata()),
-        };
+        #[cfg(feature = "cached")]
+        let references = References::new(ignored.iter().chain(&managed_fields), expressions.iter().map(|(_, e)| *e));
         let mut encoder = Encoder::new().ignore(ignored.iter().chain(&managed_fields));
         if spec.metadata_only {
             encoder = encoder.metadata_only();
@@ -89,19 +81,13 @@ impl Plan {
             reading: Reading { requests, engine: engine_config(&spec.transport), scopes: scopes(client, spec)? },
             indexes: indexes.into_store_plan()?,
             encoder,
-            ignored: ignored.into_iter().chain(managed_fields).collect(),
             selector: selector.map(Arc::new),
-            expressions,
+            #[cfg(feature = "cached")]
+            references,
             own_writes,
             debounce: spec.debounce,
             call_on_change_during_sync: spec.call_on_change_during_sync,
         })
-    }
-
-    /// The encoder of references: identity, and what indexes and the selector read.
-    #[cfg(feature = "cached")]
-    pub(crate) fn stub_encoder(&self) -> Encoder {
-        Encoder::new().ignore(&self.ignored).keep_only(&self.expressions.roots)
     }
 }
 

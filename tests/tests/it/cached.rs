@@ -12,7 +12,9 @@ use serde_json::json;
 use crate::support::{PATIENCE, Rest, config_map, config_maps, eventually, quick};
 
 fn config() -> WatcherConfig {
-    quick(WatcherConfig::new("v1/configmaps").index_by(["metadata.namespace", "metadata.labels.app"]).namespace("cached"))
+    quick(
+        WatcherConfig::new("v1/configmaps").index_by(["metadata.namespace", "metadata.labels.app"]).namespace("cached"),
+    )
 }
 
 async fn cached(target: &Target, config: WatcherConfig) -> Result<RunningWatcher<CachedStore>> {
@@ -39,7 +41,10 @@ pub(crate) async fn reads_are_fresh_and_references_small(target: &Target) -> Res
     let store = watcher.store();
     let references = store.bytes().references.total();
     ensure!(store.len() >= 200 && references < 200 * 2_000, "{references} bytes for {} references", store.len());
-    ensure!(values(watcher.snapshot().get(["cached", "a3"])?.to_vec().as_slice()) == ["-"; 20], "stubs have no content");
+    ensure!(
+        values(watcher.snapshot().get(["cached", "a3"])?.to_vec().as_slice()) == ["-"; 20],
+        "stubs have no content"
+    );
     ensure!(values(&store.get(["cached", "a3"]).await?) == [big.as_str(); 20], "objects are whole");
 
     // After each write that the watch has shown, a read gives that or something later.

@@ -68,7 +68,8 @@ pub(crate) async fn own_deletes_are_recognised_where_the_answer_tells_them(targe
     let rest = Rest::of(target);
     rest.namespace("own-deletes").await?;
     let own = SelfWrites::default();
-    let config = quick(k8s_types::WatcherConfig::new("v1/services").index_by(["metadata.name"]).namespace("own-deletes"));
+    let config =
+        quick(k8s_types::WatcherConfig::new("v1/services").index_by(["metadata.name"]).namespace("own-deletes"));
     let (services, about_services) = registered(target, config, &own).await?;
     let (maps, about_maps) = registered(target, in_namespace("own-deletes"), &own).await?;
     let (post, delete) = (PostParams::default(), DeleteParams::default());

@@ -7,8 +7,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 use super::Rules;
 use super::number::{NUMBER, RefuseNumber, number, numbers_are_maps};
 use super::sink::{Open, Sink};
+use super::walk::Walk;
 use crate::error::{MAX_DEPTH, NOT_AN_OBJECT, TOO_DEEP, TOO_LARGE};
-use crate::prune::Prune;
 
 /// Reads a whole object.
 pub(super) struct Root<'s, 'e> {
@@ -26,10 +26,11 @@ impl<'de> Root<'_, '_> {
     /// Members of the root that are filled in when they are missing, and one that is read with care.
     fn read_members<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self { sink, rules } = self;
+        let walk = rules.walk();
         let mut open = sink.open();
         let (mut has_kind, mut has_version) = (false, false);
         loop {
-            let seed = Key { sink, open: &mut open, prune: Some(&rules.prune), metadata_only: rules.metadata_only };
+            let seed = Key { sink, open: &mut open, walk, metadata_only: rules.metadata_only };
             let Some((member, role)) = map.next_key_seed(seed)? else {
                 break;
             };
@@ -41,8 +42,7 @@ impl<'de> Root<'_, '_> {
         }
         if let Some(meta) = &rules.type_meta {
             for (has, key, value) in [(has_version, "apiVersion", &meta.api_version), (has_kind, "kind", &meta.kind)] {
-                let ignored = rules.prune.member(key).is_some_and(Prune::is_dropped);
-                if !has && !ignored {
+                if !has && walk.member(key).is_some() {
                     sink.key(&mut open, key);
                     sink.string(value);
                 }
@@ -93,10 +93,21 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
 /// Reads any value below the root.
 struct Any<'s, 'e, 'p> {
     sink: &'s mut Sink<'e>,
-    prune: Option<&'p Prune>,
+    walk: Walk<'p>,
     /// How many containers are open around the value.
     depth: usize,
     share: bool,
+}
+
+impl<'e> Any<'_, 'e, '_> {
+    /// Writes a value that has no parts, or null where parts are wanted.
+    fn scalar<E>(self, write: impl FnOnce(&mut Sink<'e>)) -> Result<(), E> {
+        match self.walk.wants_parts() {
+            true => self.sink.null(),
+            false => write(self.sink),
+        }
+        Ok(())
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Any<'_, '_, '_> {
@@ -132,66 +143,53 @@ impl<'de> Visitor<'de> for Any<'_, '_, '_> {
     }
 
     fn visit_bool<E>(self, value: bool) -> Result<(), E> {
-        self.sink.bool(value);
-        Ok(())
+        self.scalar(|sink| sink.bool(value))
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<(), E> {
-        self.sink.int(value);
-        Ok(())
+        self.scalar(|sink| sink.int(value))
     }
 
     fn visit_u64<E>(self, value: u64) -> Result<(), E> {
-        self.sink.uint(value);
-        Ok(())
+        self.scalar(|sink| sink.uint(value))
     }
 
     /// Beyond 64 bits a number is a float, as in JSON.
     fn visit_i128<E>(self, value: i128) -> Result<(), E> {
-        match i64::try_from(value) {
-            Ok(value) => self.sink.int(value),
-            Err(_) => self.sink.float(value as f64),
-        }
-        Ok(())
+        self.scalar(|sink| match i64::try_from(value) {
+            Ok(value) => sink.int(value),
+            Err(_) => sink.float(value as f64),
+        })
     }
 
     /// As for `i128`.
     fn visit_u128<E>(self, value: u128) -> Result<(), E> {
-        match u64::try_from(value) {
-            Ok(value) => self.sink.uint(value),
-            Err(_) => self.sink.float(value as f64),
-        }
-        Ok(())
+        self.scalar(|sink| match u64::try_from(value) {
+            Ok(value) => sink.uint(value),
+            Err(_) => sink.float(value as f64),
+        })
     }
 
     /// JSON has no other floats than finite ones; like `serde_json`, null stands for those of other formats.
     fn visit_f64<E>(self, value: f64) -> Result<(), E> {
-        if value.is_finite() {
-            self.sink.float(value);
-        } else {
-            self.sink.null();
-        }
-        Ok(())
+        self.scalar(|sink| if value.is_finite() { sink.float(value) } else { sink.null() })
     }
 
     fn visit_str<E>(self, value: &str) -> Result<(), E> {
-        self.sink.string(value);
-        Ok(())
+        self.scalar(|sink| sink.string(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let Self { sink, prune, depth, .. } = self;
+        let Self { sink, walk, depth, .. } = self;
         if depth >= MAX_DEPTH {
             return Err(A::Error::custom(TOO_DEEP));
         }
         let open = sink.open();
         let mut at = 0;
         loop {
-            let prune = prune.and_then(|p| p.item(at));
-            let more = if prune.is_some_and(Prune::is_dropped) {
-                seq.next_element::<IgnoredAny>()?.is_some()
-            } else {
-                seq.next_element_seed(Any { sink, prune, depth: depth + 1, share: true })?.is_some()
+            let more = match walk.item(at) {
+                Some(walk) => seq.next_element_seed(Any { sink, walk, depth: depth + 1, share: true })?.is_some(),
+                None => seq.next_element::<IgnoredAny>()?.is_some(),
             };
             if !more {
                 break;
@@ -203,7 +201,7 @@ impl<'de> Visitor<'de> for Any<'_, '_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Self { sink, prune, depth, share } = self;
+        let Self { sink, walk, depth, share } = self;
         if depth >= MAX_DEPTH {
             return Err(A::Error::custom(TOO_DEEP));
         }
@@ -215,15 +213,22 @@ impl<'de> Visitor<'de> for Any<'_, '_, '_> {
                     sink.close_map(open, share);
                     return Ok(());
                 }
-                Some(key) if key == NUMBER => return number(sink, &map.next_value::<String>()?),
+                Some(key) if key == NUMBER => {
+                    let text = map.next_value::<String>()?;
+                    if walk.wants_parts() {
+                        sink.null();
+                        return Ok(());
+                    }
+                    return number(sink, &text);
+                }
                 Some(key) => {
-                    let key_seed = Key { sink, open: &mut open, prune, metadata_only: false };
+                    let key_seed = Key { sink, open: &mut open, walk, metadata_only: false };
                     let (member, _) = key_seed.accept(&key);
                     member.read_value(sink, &mut map, depth + 1, true)?;
                 }
             }
         }
-        while let Some((member, _)) = map.next_key_seed(Key { sink, open: &mut open, prune, metadata_only: false })? {
+        while let Some((member, _)) = map.next_key_seed(Key { sink, open: &mut open, walk, metadata_only: false })? {
             member.read_value(sink, &mut map, depth + 1, true)?;
         }
         sink.close_map(open, share);
@@ -235,14 +240,14 @@ impl<'de> Visitor<'de> for Any<'_, '_, '_> {
 struct Key<'s, 'e, 'p> {
     sink: &'s mut Sink<'e>,
     open: &'s mut Open,
-    prune: Option<&'p Prune>,
+    walk: Walk<'p>,
     metadata_only: bool,
 }
 
 /// What becomes of a member's value.
 enum Member<'p> {
     Skip,
-    Keep(Option<&'p Prune>),
+    Keep(Walk<'p>),
 }
 
 /// The members of the root that mean something to the encoder.
@@ -262,12 +267,13 @@ impl<'p> Key<'_, '_, 'p> {
             "metadata" => Role::Metadata,
             _ => Role::Other,
         };
-        let prune = self.prune.and_then(|p| p.member(key));
-        if prune.is_some_and(Prune::is_dropped) || (self.metadata_only && role == Role::Other) {
-            return (Member::Skip, role);
+        match self.walk.member(key) {
+            Some(walk) if role != Role::Other || !self.metadata_only => {
+                self.sink.key(self.open, key);
+                (Member::Keep(walk), role)
+            }
+            _ => (Member::Skip, role),
         }
-        self.sink.key(self.open, key);
-        (Member::Keep(prune), role)
     }
 }
 
@@ -301,7 +307,7 @@ impl Member<'_> {
     ) -> Result<(), A::Error> {
         match self {
             Self::Skip => map.next_value::<IgnoredAny>().map(|_| ()),
-            Self::Keep(prune) => map.next_value_seed(Any { sink, prune, depth, share }),
+            Self::Keep(walk) => map.next_value_seed(Any { sink, walk, depth, share }),
         }
     }
 }

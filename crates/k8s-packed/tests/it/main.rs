@@ -7,6 +7,7 @@ mod equality;
 mod errors;
 mod fuzzed;
 mod ignored;
+mod kept;
 mod kubernetes;
 mod limits;
 mod lookup;

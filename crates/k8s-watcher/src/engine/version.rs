@@ -1,22 +1,8 @@
-//! The one place where two resource versions are compared.
+//! What resource versions mean to the engine; how two compare is said in one place, [`compare`].
 
 use std::cmp::Ordering;
 
-/// Orders two resource versions, if they can be ordered.
-///
-/// Kubernetes promises (KEP-5504) that the versions of one kind are decimal integers of any size
-/// without leading zeros, so a longer one is greater and equal lengths compare as text. Servers
-/// that do not keep the promise (some aggregated ones) have opaque versions: those are equal or
-/// not comparable, and then the order of arrival is all there is.
-pub(crate) fn compare(left: &str, right: &str) -> Option<Ordering> {
-    if left == right {
-        return Some(Ordering::Equal);
-    }
-    if !is_ordered(left) || !is_ordered(right) {
-        return None;
-    }
-    Some(left.len().cmp(&right.len()).then_with(|| left.cmp(right)))
-}
+pub(crate) use k8s_types::compare_resource_versions as compare;
 
 /// Whether `version` is known to lie before `reference`.
 pub(crate) fn is_before(version: &str, reference: &str) -> bool {
@@ -25,9 +11,7 @@ pub(crate) fn is_before(version: &str, reference: &str) -> bool {
 
 /// Whether a version has the form that can be ordered.
 pub(crate) fn is_ordered(version: &str) -> bool {
-    !version.is_empty()
-        && version.bytes().all(|byte| byte.is_ascii_digit())
-        && (version == "0" || !version.starts_with('0'))
+    compare(version, "0").is_some()
 }
 
 /// Whether a watch may start from here: a version is there, and it is not the "0" that means
@@ -41,26 +25,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_numbers_of_any_size_or_opaque() {
-        use Ordering::{Equal, Greater, Less};
-        let table = [
-            ("9", "10", Some(Less)),
-            ("10", "9", Some(Greater)),
-            ("10", "10", Some(Equal)),
-            ("0", "1", Some(Less)),
-            ("99999999999999999999999998", "99999999999999999999999999", Some(Less)),
-            ("99999999999999999999999999", "100000000000000000000000000", Some(Less)),
-            ("abc", "abc", Some(Equal)),
-            ("abc", "10", None),
-            ("", "10", None),
-            ("010", "9", None),
-            ("-1", "1", None),
-            ("1.5", "2", None),
-        ];
-        for (left, right, expected) in table {
-            assert_eq!(compare(left, right), expected, "{left:?} against {right:?}");
-            let reverse = expected.map(Ordering::reverse);
-            assert_eq!(compare(right, left), reverse, "{right:?} against {left:?}");
+    fn only_numbers_without_leading_zeros_are_ordered() {
+        for (version, expected) in [("0", true), ("7", true), ("70", true), ("", false), ("07", false), ("a", false)] {
+            assert_eq!(is_ordered(version), expected, "{version:?}");
         }
+        assert!(is_before("9", "10") && !is_before("10", "10") && !is_before("a", "10"));
     }
 }

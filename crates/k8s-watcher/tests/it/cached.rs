@@ -44,7 +44,7 @@ async fn objects_are_fetched_when_they_are_read_and_then_remembered() {
     assert_eq!((gets(&server), watcher.store().len()), (0, 3));
     // References have identity and keys, and nothing of the content.
     let stub = watcher.snapshot().by_name(Some("shop"), "a").cloned().unwrap();
-    assert_eq!((stub.label("team"), tokens(&[stub.clone()])), (Some("one"), vec!["-".into()]));
+    assert_eq!((stub.label("team"), tokens(std::slice::from_ref(&stub))), (Some("one"), vec!["-".into()]));
 
     assert_eq!(tokens(&watcher.store().get(["shop", "one"]).await.unwrap()), ["1", "2"]);
     assert_eq!(gets(&server), 2);
