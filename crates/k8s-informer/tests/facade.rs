@@ -5,6 +5,12 @@ use std::any::TypeId;
 const MANIFEST: &str = include_str!("../Cargo.toml");
 const SOURCE: &str = include_str!("../src/lib.rs");
 
+/// What the manifest says of a feature.
+fn line(feature: &str) -> &'static str {
+    let features = MANIFEST.split("[features]").nth(1).expect("features").split("\n[").next().expect("a section");
+    features.lines().find(|line| line.starts_with(&format!("{feature} = "))).unwrap_or("")
+}
+
 #[test]
 fn each_module_is_the_crate_itself() {
     let pairs = [
@@ -33,12 +39,34 @@ fn it_has_no_item_of_its_own() {
 
 #[test]
 fn by_default_there_is_tls_by_rustls_and_each_choice_is_handed_on() {
-    let features = MANIFEST.split("[features]").nth(1).expect("features").split("\n[").next().expect("a section");
-    let line = |name: &str| features.lines().find(|line| line.starts_with(&format!("{name} = "))).unwrap_or("");
     assert_eq!(line("default"), r#"default = ["rustls-tls", "ring"]"#);
     for choice in ["rustls-tls", "ring", "aws-lc-rs", "openssl-tls", "http-proxy", "socks5"] {
         assert_eq!(line(choice), format!(r#"{choice} = ["k8s-client/{choice}"]"#));
     }
+}
+
+#[test]
+fn what_not_everybody_needs_is_a_feature_and_off() {
+    assert_eq!(line("cached"), r#"cached = ["k8s-store/cached", "k8s-watcher/cached"]"#);
+    assert_eq!(line("leader-election"), r#"leader-election = ["dep:k8s-leader-election"]"#);
+    assert!(MANIFEST.contains("k8s-leader-election = { workspace = true, optional = true }"));
+}
+
+#[cfg(feature = "cached")]
+#[test]
+fn the_cached_store_is_there_on_request() {
+    use k8s_informer::{store::CacheConfig, watcher::WatcherBuilder};
+
+    let _ = WatcherBuilder::cached;
+    assert_eq!(TypeId::of::<CacheConfig>(), TypeId::of::<k8s_store::CacheConfig>());
+}
+
+#[cfg(feature = "leader-election")]
+#[test]
+fn leader_election_is_there_on_request() {
+    use k8s_informer::leader_election::LeaderElector;
+
+    assert_eq!(TypeId::of::<LeaderElector>(), TypeId::of::<k8s_leader_election::LeaderElector>());
 }
 
 #[cfg(all(feature = "rustls-tls", feature = "ring"))]
