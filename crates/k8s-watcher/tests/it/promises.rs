@@ -70,5 +70,5 @@ fn starting_takes_the_watcher_so_that_none_is_started_twice() {
         (watcher.run(token.clone()), single.run(token))
     };
     let _ = run;
-    assert!(<Watcher as NotClone<_>>::HOLDS && <SingleWatcher as NotClone<_>>::HOLDS);
+    const { assert!(<Watcher as NotClone<_>>::HOLDS && <SingleWatcher as NotClone<_>>::HOLDS) };
 }
