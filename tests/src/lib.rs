@@ -8,6 +8,8 @@
 mod assets;
 mod control_plane;
 mod embedded;
+#[cfg(doctest)]
+mod pages;
 mod proxy;
 mod target;
 

@@ -6,6 +6,7 @@ use crate::metadata::Metadata;
 use crate::msrv;
 
 mod arrows;
+mod contract;
 mod manifests;
 mod texts;
 
@@ -16,6 +17,7 @@ pub(crate) fn run() -> Result<()> {
     wrong.extend(manifests::check(&metadata)?);
     wrong.extend(msrv::dependencies(&metadata)?);
     wrong.extend(texts::check()?);
+    wrong.extend(contract::check()?);
     for finding in &wrong {
         eprintln!("{finding}");
     }

@@ -1,4 +1,5 @@
 //! Tests of the store as its users see it.
+mod allocations;
 mod auto_traits;
 mod cases;
 mod compaction;

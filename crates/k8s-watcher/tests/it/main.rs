@@ -17,6 +17,7 @@ mod lifecycle;
 mod lists;
 mod logs;
 mod namespaces;
+mod promises;
 mod selection;
 mod self_writes;
 mod single;
