@@ -28,16 +28,6 @@ async fn own_namespace_is_the_configured_one_then_the_contexts() {
     assert!(matches!(with("main").namespace(" ").build().await, Err(Error::InvalidName { field: "namespace", .. })));
 }
 
-#[tokio::test]
-async fn a_configured_namespace_serves_reads_that_name_none() {
-    let server = TlsServer::start();
-    let client =
-        ClientConfig::kubeconfig_content(server.kubeconfig("{token: t}")).namespace("shop").build().await.unwrap();
-    // The server answers 404 to discovery, so the read ends there; what counts is that it got that far.
-    let error = client.get(&"v1/pods".parse().unwrap(), None, "cart").await.unwrap_err();
-    assert!(error.is_kind_not_served(), "{error}");
-}
-
 /// A folder with `conf/config`, which names all its files by relative paths.
 pub(crate) fn folder_of_relative_paths(server: &TlsServer, token: &str) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! Against the embedded API server: the same answers as from a real one, in-process and through a kubeconfig.
 
-use k8s_client::{Client, ClientConfig};
+use k8s_client::{Client, ClientConfig, Error};
 use k8s_fake_apiserver::{Any, Create, FakeApiServer, FakeApiServerBuilder, Get, Status, Write};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_types::Gvr;
@@ -69,4 +69,20 @@ async fn a_write_is_never_sent_again_behind_the_callers_back() {
         assert!(matches!(&error, kube::Error::Api(status) if status.code == code), "{error}");
         assert_eq!(server.journal().count(Write::request()) - before, 1, "{code}");
     }
+}
+
+#[tokio::test]
+async fn c30_a_configured_namespace_is_for_namespaced_kinds_that_name_none() {
+    let server = cluster().loopback().start().await.unwrap();
+    let config = ClientConfig::kubeconfig_content(server.kubeconfig().unwrap());
+    let client = config.clone().namespace("shop").build().await.unwrap();
+    assert_eq!(client.get(&gvr("v1/pods"), None, "cart").await.unwrap().namespace(), Some("shop"));
+    assert_eq!(client.get(&gvr("v1/nodes"), None, "n1").await.unwrap().namespace(), None);
+    assert!(client.get(&gvr("v1/pods"), Some("other"), "cart").await.unwrap_err().is_not_found());
+    // An empty name is no namespace at all, and never means all of them.
+    let error = client.get(&gvr("v1/pods"), Some(""), "cart").await.unwrap_err();
+    assert!(matches!(error, Error::InvalidName { field: "namespace", .. }), "{error}");
+    // The context's namespace is discovered, not configured: it is not assumed.
+    let error = config.build().await.unwrap().get(&gvr("v1/pods"), None, "cart").await.unwrap_err();
+    assert!(matches!(error, Error::NamespaceRequired { .. }), "{error}");
 }
