@@ -6,6 +6,7 @@ mod bench;
 mod control_plane;
 mod deny;
 mod docs;
+mod examples;
 mod metadata;
 mod msrv;
 mod package;

@@ -19,14 +19,16 @@ pub(crate) struct Kind {
     pub(crate) json_bytes: usize,
 }
 
-/// Fills an API server: 2,000 Ingresses, 500 Services, 2,500 EndpointSlices, 10,000 Pods with `managedFields`.
-pub(crate) async fn start() -> Result<Served> {
+/// Fills an API server: 2,000 Ingresses, 500 Services, 2,500 EndpointSlices, 10,000 Pods with `managedFields`, or a
+/// share of that.
+pub(crate) async fn start(scale: f64) -> Result<Served> {
+    let scaled = |count: f64| (count * scale).ceil() as usize;
     let cluster = Cluster {
-        namespaces: 40,
-        services: 500,
-        endpoint_slices: 2_500,
-        ingresses: 2_000,
-        pods: 10_000,
+        namespaces: scaled(40.0),
+        services: scaled(500.0),
+        endpoint_slices: scaled(2_500.0),
+        ingresses: scaled(2_000.0),
+        pods: scaled(10_000.0),
         managed_fields: true,
         ..Cluster::default()
     };

@@ -27,6 +27,9 @@ use k8s_informer::watcher::{RunningWatcher, Watcher};
 /// Watches a cluster and shows what a cache of it costs and what it gives.
 #[derive(Parser)]
 struct Options {
+    /// How big the tour's own cluster is, as a share of the full one.
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
+    scale: f64,
     /// A kubeconfig of a real cluster. It is only read.
     #[arg(long, value_name = "PATH")]
     kubeconfig: Option<String>,
@@ -39,6 +42,11 @@ struct Options {
     /// The expressions of the index, in order. Default: namespace and name.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     index_by: Vec<String>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.01..=10.0).contains(&share) { Ok(share) } else { Err("not between 0.01 and 10".to_owned()) }
 }
 
 /// A watcher with what the report needs to know of it.
@@ -58,14 +66,14 @@ async fn main() -> Result<()> {
     if !options.resources.is_empty() || !options.index_by.is_empty() {
         bail!("--resource and --index-by need a cluster: give --kubeconfig or --context");
     }
-    embedded().await
+    embedded(options.scale).await
 }
 
 /// The whole tour on the embedded API server.
-async fn embedded() -> Result<()> {
+async fn embedded(scale: f64) -> Result<()> {
     println!("k8s-informer: a tour on an API server of its own, in this process (it is being filled)\n");
     let begin = Instant::now();
-    let cluster = cluster::start().await?;
+    let cluster = cluster::start(scale).await?;
     println!(
         "1. The cluster: {} objects, {} of JSON, served after {}\n",
         table::count(cluster.kinds.iter().map(|k| k.objects).sum()),
