@@ -2,7 +2,9 @@
 mod config;
 mod core;
 mod fetch;
+mod flying;
 mod invalidator;
+mod name;
 mod slot;
 mod stats;
 mod store;

@@ -4,16 +4,11 @@
 //! fetch that somebody waits for. Both change under one lock, which is held for a few steps and never across I/O or the
 //! work on a body; a hit does not touch it.
 use std::fmt;
-use std::hash::Hash;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use bytes::Bytes;
-use equivalent::Equivalent;
 use foldhash::quality::RandomState;
-use futures_util::FutureExt;
 use futures_util::future::{Shared, WeakShared};
 use hashbrown::HashMap;
 use k8s_packed::{Encoder, Object};
@@ -21,16 +16,18 @@ use k8s_types::ObjectKey;
 use moka::notification::RemovalCause;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-use super::slot::{Answered, Flight, Floor, Kept, Read, Slot, Version};
+use super::flying::{Answer, Flying, Outcome};
+use super::name::Name;
+use super::slot::{Flight, Floor, Kept, Read, Slot, Version};
 use super::{CacheConfig, CacheStats, Fetch};
 use crate::error::FetchError;
 use crate::memory::MemoryStore;
 
-/// Bytes that an entry takes beside its key's text and its object: key, entry and its places in moka's map and queues.
-const ENTRY_BYTES: usize = 320;
+/// Bytes that an entry takes beside its key's text and its object: key, entry and its places in moka's map and queues,
+/// by the resident set.
+const ENTRY_BYTES: usize = 580;
 /// An entry expires up to this part of its time earlier.
 const JITTER: f64 = 0.2;
 /// More than any time to live, and less than any clock's end.
@@ -38,73 +35,34 @@ const AGES: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// How often a reader joins a fetch before it gives up.
 const MAX_FETCHES: usize = 3;
 
-/// A name, borrowed; hashes and compares like an [`ObjectKey`].
-#[derive(Clone, Copy, Hash)]
-pub(super) struct Name<'a>(Option<&'a str>, &'a str);
-
-impl<'a> Name<'a> {
-    pub(super) fn new(namespace: Option<&'a str>, name: &'a str) -> Self {
-        Self(namespace.filter(|namespace| !namespace.is_empty()), name)
-    }
-
-    pub(super) fn of(object: &'a Object) -> Self {
-        Self(object.namespace(), object.name())
-    }
-
-    fn of_key(key: &'a ObjectKey) -> Self {
-        Self(key.namespace(), key.name())
-    }
-
-    pub(super) fn to_key(self) -> ObjectKey {
-        ObjectKey::new(self.0, self.1)
-    }
-}
-
-impl Equivalent<ObjectKey> for Name<'_> {
-    fn equivalent(&self, key: &ObjectKey) -> bool {
-        (self.0, self.1) == (key.namespace(), key.name())
-    }
-}
-
-/// How a fetch ends, for all who wait for it.
-#[derive(Clone)]
-enum Outcome {
-    Settled(Option<Object>),
-    /// The watch was faster each time; this was the last answer.
-    Overtaken(Option<Object>),
-    Failed(FetchError),
-}
-
-type Answer = Pin<Box<dyn Future<Output = Outcome> + Send>>;
-
-type Table = HashMap<ObjectKey, UnderWay, RandomState>;
+pub(super) type Table = HashMap<ObjectKey, UnderWay, RandomState>;
 
 /// A fetch that somebody waits for. The table does not keep it running: it ends with the last who waits.
-struct UnderWay {
-    id: u64,
+pub(super) struct UnderWay {
+    pub(super) id: u64,
     flight: Flight,
     answer: WeakShared<Answer>,
 }
 
 #[derive(Default)]
-struct Counters {
+pub(super) struct Counters {
     hits: AtomicU64,
     misses: AtomicU64,
-    fetches: AtomicU64,
-    fetch_errors: AtomicU64,
+    pub(super) fetches: AtomicU64,
+    pub(super) fetch_errors: AtomicU64,
     evictions: AtomicU64,
 }
 
 pub(super) struct Core {
     pub(super) refs: MemoryStore,
-    encoder: Encoder,
-    fetch: Box<dyn Fetch>,
-    config: CacheConfig,
-    kept: moka::sync::Cache<ObjectKey, Kept, RandomState>,
-    under_way: Mutex<Table>,
-    permits: Semaphore,
+    pub(super) encoder: Encoder,
+    pub(super) fetch: Box<dyn Fetch>,
+    pub(super) config: CacheConfig,
+    pub(super) kept: moka::sync::Cache<ObjectKey, Kept, RandomState>,
+    pub(super) under_way: Mutex<Table>,
+    pub(super) permits: Semaphore,
     next_id: AtomicU64,
-    counters: Arc<Counters>,
+    pub(super) counters: Arc<Counters>,
 }
 
 impl Core {
@@ -272,7 +230,7 @@ impl Core {
 
 impl Core {
     /// Takes one slot out of where its parts are, changes it, and puts it back.
-    fn change<T>(&self, under_way: &mut Table, name: Name<'_>, change: impl FnOnce(&mut Slot) -> T) -> T {
+    pub(super) fn change<T>(&self, under_way: &mut Table, name: Name<'_>, change: impl FnOnce(&mut Slot) -> T) -> T {
         let before = if self.kept.contains_key(&name) { self.kept.get(&name) } else { None };
         let flight = under_way.get(&name).map(|entry| entry.flight.clone());
         let mut slot = Slot { kept: before.clone(), flight };
@@ -294,124 +252,13 @@ impl Core {
     }
 
     /// What to remember of an object, or of its absence.
-    fn keep(&self, object: Option<Object>) -> Kept {
+    pub(super) fn keep(&self, object: Option<Object>) -> Kept {
         let ttl = match &object {
             Some(_) => self.config.ttl.mul_f64(1.0 - JITTER * fastrand::f64()),
             None => self.config.negative_ttl,
         };
         Kept { object, expires: Instant::now() + ttl }
     }
-}
-
-/// A fetch while it runs. Dropping it, which happens when nobody waits any more, takes it out of the table.
-struct Flying {
-    core: Arc<Core>,
-    key: ObjectKey,
-    id: u64,
-}
-
-impl Flying {
-    /// The fetch as a task of its own, which runs while somebody holds this. It does not depend on a reader that polls:
-    /// one that has put its read aside would else hold up others, and a turn.
-    fn start(self) -> Shared<Answer> {
-        let answer: Answer = Box::pin(async move {
-            let mut task = Task(tokio::spawn(self.land()));
-            (&mut task.0).await.unwrap_or(Outcome::Failed(FetchError::Ended))
-        });
-        answer.shared()
-    }
-
-    async fn land(self) -> Outcome {
-        loop {
-            let answer = match self.ask().await {
-                Ok(Asked::Answered(answer)) => answer,
-                Ok(Asked::Refreshed(object)) => return Outcome::Settled(object),
-                Err(error) => {
-                    self.core.counters.fetch_errors.fetch_add(1, Relaxed);
-                    return Outcome::Failed(error);
-                }
-            };
-            match self.answered(answer.clone()) {
-                Answered::Settled => return Outcome::Settled(answer),
-                Answered::Again => {}
-                Answered::GivenUp => return Outcome::Overtaken(answer),
-            }
-        }
-    }
-
-    /// Waits for a turn and asks once.
-    async fn ask(&self) -> Result<Asked, FetchError> {
-        let Self { core, key, .. } = self;
-        // Nobody closes it.
-        let _permit = core.permits.acquire().await;
-        if let Some(kept) = self.change(|slot, stub| slot.ask(Instant::now(), stub)).flatten() {
-            return Ok(Asked::Refreshed(kept.object));
-        }
-        core.counters.fetches.fetch_add(1, Relaxed);
-        let limit = core.config.fetch_timeout;
-        let answer = timeout(limit, core.fetch.fetch(key.namespace(), key.name())).await;
-        let json = answer.map_err(|_| FetchError::Timeout { after: limit })??;
-        json.map(|json| self.decode(&json)).transpose().map(Asked::Answered)
-    }
-
-    fn decode(&self, json: &Bytes) -> Result<Object, FetchError> {
-        let object = self.core.encoder.encode_alone(json).map_err(FetchError::NoObject)?;
-        let namespace = object.namespace();
-        // Kinds outside namespaces ignore the one that is asked for.
-        if object.name() == self.key.name() && (namespace.is_none() || namespace == self.key.namespace()) {
-            return Ok(object);
-        }
-        Err(FetchError::OtherObject { object: ObjectKey::of(&object).to_string() })
-    }
-
-    fn answered(&self, answer: Option<Object>) -> Answered {
-        let elsewhere = answer.as_ref().is_some_and(|object| object.namespace() != self.key.namespace());
-        let kept = self.core.keep(answer);
-        let answered = self.change(|slot, _| {
-            let answered = slot.answered(kept);
-            if elsewhere {
-                // No event would ever find it under this name.
-                slot.kept = None;
-            }
-            answered
-        });
-        // The size is bounded at all times, not at the next convenient one.
-        self.core.kept.run_pending_tasks();
-        answered.unwrap_or(Answered::GivenUp)
-    }
-
-    /// Changes the slot of this fetch, with the present reference at hand; none if another fetch has taken its place.
-    fn change<T>(&self, change: impl FnOnce(&mut Slot, Option<&Object>) -> T) -> Option<T> {
-        let Self { core, key, id } = self;
-        let snapshot = core.refs.snapshot();
-        let mut under_way = core.under_way.lock();
-        if under_way.get(key).is_none_or(|entry| entry.id != *id) {
-            return None;
-        }
-        let stub = snapshot.by_key(key);
-        Some(core.change(&mut under_way, Name::of_key(key), |slot| change(slot, stub)))
-    }
-}
-
-impl Drop for Flying {
-    fn drop(&mut self) {
-        self.change(|slot, _| slot.failed());
-    }
-}
-
-/// A task that ends with its handle.
-struct Task(JoinHandle<Outcome>);
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-enum Asked {
-    Answered(Option<Object>),
-    /// An event has brought the object before its turn came.
-    Refreshed(Option<Object>),
 }
 
 impl fmt::Debug for Core {

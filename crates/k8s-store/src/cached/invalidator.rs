@@ -3,7 +3,8 @@ use std::sync::Arc;
 
 use k8s_packed::Object;
 
-use super::core::{Core, Name};
+use super::core::Core;
+use super::name::Name;
 use super::slot::Version;
 
 /// Tells a cache what the watch has shown. There is one; it is the watcher's, beside the [`Writer`](crate::Writer) of

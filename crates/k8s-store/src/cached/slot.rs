@@ -48,7 +48,7 @@ pub(super) enum Floor {
     Nothing,
     /// The watch has shown this version.
     Shown(Version),
-    /// The watch has shown the end of the object, which had this version before, if it is known.
+    /// The watch has shown the end of the object; this is a version that it had before, if one is known.
     Gone(Option<Version>),
 }
 
@@ -79,10 +79,10 @@ impl Floor {
             },
             // What comes back under the name of a deleted object has another uid.
             (Self::Gone(Some(version)), Some(object)) if version.is_of(object) => Verdict::Older,
+            // A newer one may be gone as well: the version before the end need not be the last that there was.
             (Self::Gone(Some(version)), Some(object)) => match version.compare(object) {
-                Some(Ordering::Greater) => Verdict::Current,
-                Some(_) => Verdict::Older,
-                None => Verdict::Unknown,
+                Some(Ordering::Less | Ordering::Equal) => Verdict::Older,
+                Some(Ordering::Greater) | None => Verdict::Unknown,
             },
         }
     }

@@ -8,7 +8,8 @@ use k8s_packed::{Encoder, Object};
 use k8s_types::ObjectKey;
 use tokio::time::Instant;
 
-use super::core::{Core, Name};
+use super::core::Core;
+use super::name::Name;
 use super::{CacheConfig, CacheStats, CachedBytes, Fetch, Invalidator};
 use crate::error::{Error, FetchError};
 use crate::plan::StorePlan;

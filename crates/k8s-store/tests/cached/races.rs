@@ -165,6 +165,22 @@ async fn a_reader_who_comes_later_may_expect_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_reader_who_joins_may_expect_what_was_shown_and_is_not_committed_yet() {
+    let mut world = world();
+    // A replica that lags behind gives the same answer three times.
+    answer(&world, Some(of(10, "a")));
+    let first = read(&world);
+    pause().await;
+    world.invalidator.shown(Some("ns"), "o-0000", Some("uid-a"), Some("11"), None);
+    let second = read(&world);
+    sleep(seconds(2)).await;
+    answer(&world, Some(of(11, "a")));
+    assert_eq!(ends(first).await, found("10a"));
+    assert_eq!(ends(second).await, found("11a"));
+    assert_eq!(world.server.asked("o-0000"), 4);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_with_the_whole_object_refreshes_what_is_cached() {
     let mut world = world();
     answer(&world, Some(of(10, "a")));
