@@ -112,7 +112,8 @@ impl LeaderElector {
 }
 
 impl LeaderElectorBuilder {
-    /// Calls `function` when the lead has been won, before the work. It may block. A panic is logged.
+    /// Calls `function` when the lead has been won; the work begins when it has returned. It may block. A panic is
+    /// logged.
     ///
     /// Calls of `on_started` and `on_stopped` alternate, and the first is an `on_started`.
     pub fn on_started(mut self, function: impl Fn() + Send + Sync + 'static) -> Self {
