@@ -5,6 +5,9 @@ use std::time::{Duration, SystemTime};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
+/// How far behind the lease a clock may be and still be taken for one that stands still.
+const STANDSTILL: SignedDuration = SignedDuration::from_secs(60);
+
 /// A Lease as the server has it, under a resource version.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Record {
@@ -110,16 +113,13 @@ impl Record {
         i32::try_from(count).unwrap_or(i32::MAX).max(0)
     }
 
-    /// The time of a renewal: a microsecond off when a clock that was set back shows the old one again. A renewal that
-    /// changed nothing would not be seen by anybody.
+    /// The time of a renewal: a microsecond after the former one where the clock stands still or was set back a
+    /// little. A renewal that changed nothing would not be seen by anybody, nor would two that give back what was there.
     fn next_renewal(&self, now: SystemTime) -> Value {
         let now = timestamp(now);
-        let text = micros(now);
-        if self.spec("renewTime") == Some(&text) {
-            let next = now.checked_add(SignedDuration::from_micros(1)).unwrap_or(Timestamp::UNIX_EPOCH);
-            return micros(next);
-        }
-        text
+        let former = self.spec("renewTime").and_then(Value::as_str).and_then(|text| text.parse::<Timestamp>().ok());
+        let next = former.and_then(|former| former.checked_add(SignedDuration::from_micros(1)).ok());
+        micros(next.filter(|next| *next > now && next.duration_since(now) < STANDSTILL).unwrap_or(now))
     }
 }
 
@@ -210,6 +210,20 @@ mod tests {
         let renewed = read(&stored()).claimed(claim("a", 0));
         assert_eq!(renewed["spec"]["renewTime"], "2026-03-01T10:00:00.000001Z");
         assert!(!read(&renewed).says_the_same_as(&read(&stored())));
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_gives_no_time_twice() {
+        let (mut record, mut seen) = (read(&stored()), std::collections::BTreeSet::new());
+        for _ in 0..10 {
+            let renewed = record.claimed(claim("a", 0));
+            assert!(seen.insert(renewed["spec"]["renewTime"].to_string()));
+            record = read(&renewed);
+        }
+        // What others wrote by a clock of another year is not gone on with.
+        let mut odd = stored();
+        odd["spec"]["renewTime"] = "2999-01-01T00:00:00.000000Z".into();
+        assert_eq!(read(&odd).claimed(claim("a", 0))["spec"]["renewTime"], "2026-03-01T10:00:00.000000Z");
     }
 
     #[test]
