@@ -66,7 +66,8 @@
 //! # What it cannot do
 //!
 //! - A Lease is a lock by agreement. Somebody may edit it by hand (noticed at the next renewal, within 2.4 s), or delete
-//!   it: candidates that have seen its holder alive wait all the same, but one that starts just then does not know.
+//!   it: candidates that have seen its holder alive in the last lease duration wait all the same, but one that starts
+//!   just then does not know.
 //! - A machine that is suspended together with its monotonic clock wakes up in the belief that no time has passed, for
 //!   up to a renew deadline. Guard what must never happen twice where it happens; see [`Lead`].
 //!

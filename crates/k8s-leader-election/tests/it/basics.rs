@@ -143,7 +143,8 @@ async fn a_lease_that_is_deleted_never_makes_two_leaders_of_those_who_knew_it() 
     tokio::time::sleep(secs(30)).await;
     for _ in 0..5 {
         server.delete(LEASES, Some("shop"), "cart").unwrap();
-        never_two(&[&a, &b], ms(4_900)).await;
+        // Long enough for A to make it anew and for B to see that.
+        never_two(&[&a, &b], ms(9_700)).await;
         assert!(a.handle.is_leader() && holder(&server) == "a", "the holder makes it anew");
     }
     a.stop().await.unwrap();
