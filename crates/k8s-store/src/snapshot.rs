@@ -69,19 +69,31 @@ impl Snapshot {
         self.state.get(0, segments.as_ref())
     }
 
-    /// The object with this name; no namespace (or an empty one) for a cluster-scoped object.
+    /// The object with this name; no namespace (or an empty one) for a cluster-scoped object. In a store of such objects
+    /// a namespace is ignored, as the API server does.
     ///
     /// One hash, no allocation.
     #[must_use]
     #[inline]
     pub fn by_name(&self, namespace: Option<&str>, name: &str) -> Option<&Object> {
-        self.state.by_name(namespace, name)
+        self.state.by_name(namespace, name).or_else(|| self.outside_namespaces(namespace, name))
+    }
+
+    #[cold]
+    fn outside_namespaces(&self, namespace: Option<&str>, name: &str) -> Option<&Object> {
+        let is_ignored = namespace.is_some_and(|n| !n.is_empty()) && self.is_cluster_scoped();
+        if is_ignored { self.state.by_name(None, name) } else { None }
+    }
+
+    /// Whether all objects are outside namespaces, so that one that is asked for means nothing.
+    pub(crate) fn is_cluster_scoped(&self) -> bool {
+        self.state.is_cluster_scoped()
     }
 
     /// The object with this key; as [`by_name`](Self::by_name).
     #[must_use]
     pub fn by_key(&self, key: &ObjectKey) -> Option<&Object> {
-        self.state.by_name(key.namespace(), key.name())
+        self.by_name(key.namespace(), key.name())
     }
 
     /// A named index.

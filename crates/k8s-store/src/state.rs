@@ -114,6 +114,11 @@ impl State {
         self.object(self.id(namespace, object)?)
     }
 
+    /// Whether all objects are outside namespaces, as those of a cluster-scoped kind.
+    pub(crate) fn is_cluster_scoped(&self) -> bool {
+        self.len() > 0 && self.identity.of_namespace(b"").len() == self.len()
+    }
+
     /// The ids of a namespace, or all, in order.
     pub(crate) fn ids(&self, namespace: Option<&str>) -> impl Iterator<Item = u32> {
         match namespace {

@@ -24,6 +24,9 @@ pub(crate) fn update(call: &Call) -> Answer {
             if status.code() == 404 && call.kind.rules.create_on_update && call.target.subresource.is_none() =>
         {
             check_name(call, &object)?;
+            check_uid(call, meta(&object, "uid"), "")?;
+            // Whatever version was read, there is nothing now that could have changed since.
+            metadata(&mut object).remove("resourceVersion");
             let stored = super::create::new_object(&call.core, &call.kind, call.table, object, call.namespace(), dry)?;
             Ok(super::create::created(call, &stored, dry))
         }
@@ -105,6 +108,21 @@ fn check_name(call: &Call, object: &Value) -> Result<(), Status> {
     Ok(())
 }
 
+/// A uid that comes with an object is the condition that it is still that object, and not another of its name.
+fn check_uid(call: &Call, wanted: &str, present: &str) -> Result<(), Status> {
+    if wanted.is_empty() || wanted == present {
+        return Ok(());
+    }
+    let kind = &call.kind;
+    let folder = if kind.rules.built_in { kind.plural.clone() } else { format!("{}/{}", kind.group, kind.plural) };
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{folder}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: UID in precondition: {wanted}, UID in object meta: {present}",
+        call.key(),
+    );
+    Err(Status::conflict(&kind.group, &kind.plural, call.name(), &why))
+}
+
 /// What a client may change of `old`, and what the server sets.
 fn merge_rules(call: &Call, old: &Value, new: Value) -> Result<Value, Status> {
     let kind = &call.kind;
@@ -119,17 +137,7 @@ fn merge_rules(call: &Call, old: &Value, new: Value) -> Result<Value, Status> {
     if !matches!(version, "" | "0") && version != meta(old, "resourceVersion") {
         return Err(Status::conflict(&kind.group, &kind.plural, call.name(), MODIFIED));
     }
-    let uid = meta(&new, "uid");
-    if !uid.is_empty() && uid != meta(old, "uid") {
-        let folder = if kind.rules.built_in { kind.plural.clone() } else { format!("{}/{}", kind.group, kind.plural) };
-        let why = format!(
-            "StorageError: invalid object, Code: 4, Key: /registry/{folder}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
-             Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-            call.key(),
-            meta(old, "uid")
-        );
-        return Err(Status::conflict(&kind.group, &kind.plural, call.name(), &why));
-    }
+    check_uid(call, meta(&new, "uid"), meta(old, "uid"))?;
     limit_to_endpoint(call, old, &mut new);
     keep(
         old,

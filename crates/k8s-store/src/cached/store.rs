@@ -153,9 +153,7 @@ impl CachedStore {
     /// [`Error::Fetch`] if it could not be fetched.
     pub async fn by_name(&self, namespace: Option<&str>, name: &str) -> Result<Option<Object>, Error> {
         let snapshot = self.snapshot();
-        // One object outside namespaces, which would come first, tells that all are.
-        let unscoped = namespace.is_some() && snapshot.list().next().is_some_and(|first| first.namespace().is_none());
-        let namespace = if unscoped { None } else { namespace };
+        let namespace = namespace.filter(|_| !snapshot.is_cluster_scoped());
         let reference = snapshot.by_name(namespace, name);
         let name = Name::new(namespace, name);
         if let Some(object) = self.core.cached(name, Instant::now(), reference) {

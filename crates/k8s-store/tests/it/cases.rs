@@ -1,6 +1,7 @@
 //! What went wrong elsewhere, by the numbers of the case list.
 use k8s_indexer::Indexer;
-use k8s_store::StorePlan;
+use k8s_packed::object;
+use k8s_store::{MemoryStore, StorePlan};
 
 use crate::fixture::{Fixture, TEAM, ZONES, empty, multi_valued, names, plan};
 
@@ -124,4 +125,25 @@ fn c60_what_a_reader_holds_never_changes() {
     assert_eq!(content(), before);
     assert_eq!(store.len(), 25);
     assert_eq!(store.snapshot().version(), 1002);
+}
+
+#[test]
+fn c30_a_namespace_is_ignored_where_no_object_has_one() {
+    let node = |name: &str| object!({"metadata": {"name": name}});
+    let store = MemoryStore::from_objects(StorePlan::default(), [node("n1"), node("n2")]).unwrap();
+    let found = |store: &MemoryStore, namespace: Option<&str>, name: &str| {
+        let key = k8s_types::ObjectKey::new(namespace, name);
+        let (by_name, by_key) = (store.by_name(namespace, name), store.snapshot().by_key(&key).cloned());
+        assert_eq!(by_name, by_key);
+        by_name.is_some()
+    };
+    for namespace in [None, Some(""), Some("default")] {
+        assert!(found(&store, namespace, "n1") && !found(&store, namespace, "n3"));
+    }
+    // Where one object has a namespace, a namespace means something.
+    let pod = object!({"metadata": {"name": "p", "namespace": "shop"}});
+    let store = MemoryStore::from_objects(StorePlan::default(), [node("n1"), pod]).unwrap();
+    assert!(found(&store, None, "n1") && !found(&store, Some("default"), "n1") && !found(&store, None, "p"));
+    let empty = MemoryStore::from_objects(StorePlan::default(), []).unwrap();
+    assert!(!found(&empty, Some("default"), "n1"));
 }

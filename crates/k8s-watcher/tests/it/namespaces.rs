@@ -91,6 +91,8 @@ async fn c30_a_cluster_scoped_object_is_found_without_a_namespace_and_indexed_wi
     let snapshot = watcher.store().snapshot();
     assert_eq!(snapshot.by_name(None, "n1").unwrap().name(), "n1");
     assert_eq!(snapshot.by_name(Some(""), "n1").map(|n| n.name()), Some("n1"));
+    assert_eq!(snapshot.by_name(Some("default"), "n1").map(|n| n.name()), Some("n1"), "as the API server does");
+    assert_eq!(snapshot.by_name(Some("default"), "n2"), None);
     assert_eq!(snapshot.get::<&str>([]).unwrap().len(), 1);
     assert_eq!(snapshot.get(["", "n1"]).unwrap().len(), 0, "no key without the first component");
     // No question about its scope is needed where no namespaces are given.
