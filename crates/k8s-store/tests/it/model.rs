@@ -112,10 +112,12 @@ fn check(snapshot: &Snapshot, model: &Model) {
     assert_eq!(snapshot.len(), model.len());
     check_objects(&"list", snapshot.list(), model.values().collect());
 
+    // As for a cluster-scoped kind, where a namespace means nothing.
+    let all_outside = model.keys().all(|(namespace, _)| namespace.is_none());
     for namespace in NAMESPACES {
         for name in NAMES {
             let found = snapshot.by_name(Some(namespace), name);
-            let expected = model.get(&identity(namespace, name));
+            let expected = model.get(&identity(if all_outside { "" } else { namespace }, name));
             assert_eq!(found.is_some(), expected.is_some(), "{namespace}/{name}");
             if let (Some(found), Some(expected)) = (found, expected) {
                 check_object(found, expected);
