@@ -18,6 +18,7 @@ mod lists;
 mod logs;
 mod namespaces;
 mod promises;
+mod review_group;
 mod selection;
 mod self_writes;
 mod single;
