@@ -9,7 +9,7 @@ use std::time::Duration;
 use k8s_indexer::FieldSelector;
 use k8s_packed::Encoder;
 use k8s_store::{KeyIssues, Writer};
-use k8s_types::{Change, ChangeStats, Object, SelfWriteFilter};
+use k8s_types::{Change, ChangeStats, Object, ObjectKey, SelfWriteFilter};
 use tokio::time::Instant;
 
 use self::held::{Event, Held};
@@ -173,8 +173,12 @@ impl Sink for Applier {
     }
 
     fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) {
-        self.release_held();
         let Some((namespace, name)) = bad.name.as_deref().map(|name| (bad.namespace.as_deref(), name)) else { return };
+        if is_delete {
+            for (event, is_own) in self.held.release_of(&ObjectKey::new(namespace, name)) {
+                self.apply(event, Origin::Live, is_own);
+            }
+        }
         let Some(kept) = self.writer.get(namespace, name) else { return };
         let versions_hold = origin.versions_hold() && !self.outlived.has(namespace, name);
         let is_stale = versions_hold && is_before(bad.resource_version.as_deref(), Some(kept));

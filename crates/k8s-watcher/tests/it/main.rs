@@ -19,6 +19,7 @@ mod logs;
 mod namespaces;
 mod promises;
 mod review_group;
+mod review_held;
 mod review_restored;
 mod selection;
 mod self_writes;

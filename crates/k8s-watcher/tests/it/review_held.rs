@@ -1,0 +1,55 @@
+//! Own writes under way, beside what else happens.
+
+use k8s_fake_apiserver::Watch;
+use k8s_watcher::SelfWrites;
+
+use crate::support::*;
+
+#[tokio::test(start_paused = true)]
+async fn c49_an_object_that_cannot_be_read_does_not_end_the_wait_of_others() {
+    let server = server([config_map("a", "x"), config_map("b", "x")]).await;
+    let own = SelfWrites::default();
+    let (builder, record) = recorded(&server, config());
+    let watcher = builder.self_writes(own.clone()).spawn().unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    let guard = own.begin(watcher.resource(), Some("shop"), "a");
+    let version = server.apply(config_map("a", "own")).unwrap();
+    settle(secs(1)).await;
+    let (at, deep) = (server.revision(), "[".repeat(200) + &"]".repeat(200));
+    server.advance(10);
+    let bad = format!(
+        r#"{{"type":"MODIFIED","object":{{"metadata":{{"namespace":"shop","name":"b","resourceVersion":"{}"}},"data":{deep}}}}}"#,
+        at + 1
+    );
+    server.faults().on(Watch::of(MAPS)).nth(1).line(bad);
+    server.close_watches();
+    settle(secs(3)).await;
+    assert_eq!((watcher.status().skipped, record.len()), (1, 0));
+    guard.answered(&version);
+    settle(secs(1)).await;
+    assert_eq!((record.len(), label(&watcher, "a")), (0, Some("own".into())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn c49_a_delete_in_a_bad_state_does_not_go_before_what_waits() {
+    let server = server([config_map("a", "x")]).await;
+    let own = SelfWrites::default();
+    let (builder, record) = recorded(&server, config());
+    let watcher = builder.self_writes(own.clone()).spawn().unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    let guard = own.begin(watcher.resource(), Some("shop"), "a");
+    server.apply(config_map("a", "foreign")).unwrap();
+    settle(secs(1)).await;
+    let (at, deep) = (server.revision(), "[".repeat(200) + &"]".repeat(200));
+    server.advance(10);
+    let bad = format!(
+        r#"{{"type":"DELETED","object":{{"metadata":{{"namespace":"shop","name":"a","resourceVersion":"{}"}},"data":{deep}}}}}"#,
+        at + 1
+    );
+    server.faults().on(Watch::of(MAPS)).nth(1).line(bad);
+    server.close_watches();
+    settle(secs(3)).await;
+    drop(guard);
+    settle(secs(1)).await;
+    assert_eq!((record.totals(), label(&watcher, "a")), ((0, 1, 1), None));
+}
