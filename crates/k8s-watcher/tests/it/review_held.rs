@@ -53,3 +53,25 @@ async fn c49_a_delete_in_a_bad_state_does_not_go_before_what_waits() {
     settle(secs(1)).await;
     assert_eq!((record.totals(), label(&watcher, "a")), ((0, 1, 1), None));
 }
+
+/// A controller that writes an object again and again, without a pause, still hears at once what others write.
+#[tokio::test(start_paused = true)]
+async fn c49_an_event_waits_for_the_writes_that_were_under_way_when_it_came_and_not_for_later_ones() {
+    let server = server([config_map("a", "x")]).await;
+    let own = SelfWrites::default();
+    let (builder, record) = recorded(&server, config());
+    let watcher = builder.self_writes(own.clone()).spawn().unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    let mut guard = own.begin(watcher.resource(), Some("shop"), "a");
+    server.apply(config_map("a", "foreign")).unwrap();
+    settle(secs(1)).await;
+    assert_eq!(record.len(), 0);
+    for n in 0..5 {
+        let version = server.apply(config_map("a", &format!("own-{n}"))).unwrap();
+        guard.answered(&version);
+        guard = own.begin(watcher.resource(), Some("shop"), "a");
+        settle(ms(100)).await;
+        assert_eq!((record.totals(), label(&watcher, "a")), ((0, 1, 0), Some(format!("own-{n}"))));
+    }
+    drop(guard);
+}
