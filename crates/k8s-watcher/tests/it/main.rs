@@ -24,5 +24,6 @@ mod review_restored;
 mod selection;
 mod self_writes;
 mod single;
+mod single_histories;
 mod status;
 mod support;
