@@ -9,12 +9,12 @@ use std::time::Duration;
 use k8s_indexer::FieldSelector;
 use k8s_packed::Encoder;
 use k8s_store::{KeyIssues, Writer};
-use k8s_types::{Change, ChangeStats, Object, SelfWriteFilter};
+use k8s_types::{Change, ChangeStats, Object, ObjectKey, SelfWriteFilter};
 use tokio::time::Instant;
 
 use self::held::{Event, Held};
 use crate::cache_link::CacheLink;
-use crate::driver::{Origin, Sink, is_before};
+use crate::driver::{Origin, Outlived, Sink, is_before};
 use crate::frame::BadObject;
 use crate::handle::Shared;
 use crate::status::Status;
@@ -30,6 +30,8 @@ pub(crate) struct Applier {
     held: Held,
     /// The cache of whole objects, where the store keeps only references.
     cache: CacheLink,
+    /// Objects that came through a restore without being readable.
+    outlived: Outlived,
     shared: Arc<Shared>,
     /// What changed since the last commit.
     batch: Vec<Change>,
@@ -54,6 +56,7 @@ impl Applier {
             selector,
             held: Held::new(own_writes, shared.control.resource.clone()),
             cache,
+            outlived: Outlived::default(),
             shared,
             batch: vec![],
             is_dirty: false,
@@ -73,6 +76,8 @@ impl Applier {
     /// Takes an event over; `is_own` if it is the echo of our own write.
     fn apply(&mut self, event: Event, origin: Origin, is_own: bool) {
         let object = event.object();
+        let is_outlived = self.outlived.end(object.namespace(), object.name());
+        let origin = if is_outlived { Origin::List { from_scratch: true } } else { origin };
         let previous = self.writer.get(object.namespace(), object.name());
         if origin.is_stale(object, previous) {
             self.writer.touch(object.namespace(), object.name());
@@ -167,14 +172,24 @@ impl Sink for Applier {
         self.take(Event::Gone(object), origin);
     }
 
-    fn skip(&mut self, bad: &BadObject, is_delete: bool) {
-        self.release_held();
+    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) {
         let Some((namespace, name)) = bad.name.as_deref().map(|name| (bad.namespace.as_deref(), name)) else { return };
-        let is_stale = is_before(bad.resource_version.as_deref(), self.writer.get(namespace, name));
+        if is_delete {
+            for (event, is_own) in self.held.release_of(&ObjectKey::new(namespace, name)) {
+                self.apply(event, Origin::Live, is_own);
+            }
+        }
+        let Some(kept) = self.writer.get(namespace, name) else { return };
+        let versions_hold = origin.versions_hold() && !self.outlived.has(namespace, name);
+        let is_stale = versions_hold && is_before(bad.resource_version.as_deref(), Some(kept));
         if !is_delete || is_stale {
             self.writer.touch(namespace, name);
+            if !versions_hold {
+                self.outlived.note(namespace, name);
+            }
         } else if let Some(last) = self.writer.remove(namespace, name) {
             self.cache.gone(namespace, name);
+            self.outlived.end(namespace, name);
             self.is_dirty = true;
             self.batch.push(Change::Deleted(last));
         }
@@ -204,7 +219,10 @@ impl Sink for Applier {
     fn finish_relist(&mut self, namespace: Option<&str>) {
         let gone = self.writer.finish_relist(namespace);
         self.is_dirty |= !gone.is_empty();
-        gone.iter().for_each(|object| self.cache.gone(object.namespace(), object.name()));
+        for object in &gone {
+            self.cache.gone(object.namespace(), object.name());
+            self.outlived.end(object.namespace(), object.name());
+        }
         self.batch.extend(gone.into_iter().map(Change::Deleted));
     }
 

@@ -5,6 +5,7 @@
 //! go and committed once; callbacks and readers of changes are never waited for.
 
 mod discovery;
+mod outlived;
 mod scope;
 mod sink;
 mod skipped;
@@ -17,6 +18,7 @@ use k8s_client::Client;
 use k8s_types::Object;
 use tokio::time::Instant;
 
+pub(crate) use self::outlived::Outlived;
 use self::scope::{Arrival, Scope, broken_of};
 pub(crate) use self::sink::{Origin, Sink, is_before};
 use self::skipped::Skipped;
@@ -167,7 +169,7 @@ impl<K: Sink> Driver<K> {
             }
             Frame::Error(failure) => self.step(at, Input::Error(&failure)),
             Frame::Bad { kind, bad } => {
-                self.skip(&bad, kind == EventKind::Deleted);
+                self.skip(&bad, kind == EventKind::Deleted, self.origin(at));
                 self.step(at, Input::Undecodable { resource_version: bad.resource_version.as_deref() });
             }
             // It may have been any event: asking again from the last version is the only way not to miss it.
@@ -256,11 +258,13 @@ impl<K: Sink> Driver<K> {
         }
     }
 
+    /// How what comes now in a scope comes.
+    fn origin(&self, at: usize) -> Origin {
+        self.scopes[at].relist.map_or(Origin::Live, |from_scratch| Origin::List { from_scratch })
+    }
+
     fn apply(&mut self, at: usize, content: Content) {
-        let origin = match self.scopes[at].relist {
-            Some(from_scratch) => Origin::List { from_scratch },
-            None => Origin::Live,
-        };
+        let origin = self.origin(at);
         match content {
             Content::None => {}
             Content::Event(kind, object) => {
@@ -273,7 +277,7 @@ impl<K: Sink> Driver<K> {
                 }
             }
             Content::Page(page) => {
-                page.bad.iter().for_each(|bad| self.skip(bad, false));
+                page.bad.iter().for_each(|bad| self.skip(bad, false, origin));
                 page.objects.into_iter().for_each(|object| self.show(object, origin));
             }
         }
@@ -284,9 +288,9 @@ impl<K: Sink> Driver<K> {
         self.sink.show(object, origin);
     }
 
-    fn skip(&mut self, bad: &BadObject, is_delete: bool) {
+    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) {
         self.skipped.record(&self.requests.gvr, bad);
-        self.sink.skip(bad, is_delete);
+        self.sink.skip(bad, is_delete, origin);
     }
 
     fn report(&mut self, at: usize, report: Report) {

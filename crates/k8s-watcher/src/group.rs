@@ -3,6 +3,7 @@
 mod deadline;
 mod error;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::sync::Arc;
@@ -155,7 +156,7 @@ impl SyncGroup {
         let mut statuses = self.statuses();
         let mut complete = self.inner.complete.subscribe();
         let begin = Instant::now();
-        let (mut furthest, mut progressed) = (0, begin);
+        let (mut furthest, mut progressed) = (Furthest::default(), begin);
         loop {
             let now = Instant::now();
             let progress = self.progress();
@@ -165,9 +166,8 @@ impl SyncGroup {
             if let Some(at) = progress.iter().position(|m| !m.synced && m.phase == Phase::Stopped) {
                 return Err(GroupError::Stopped { member: progress[at].name.clone(), missing: missing(progress) });
             }
-            let reached = progress.iter().map(|m| m.objects + u64::from(m.synced)).sum();
-            if reached > furthest {
-                (furthest, progressed) = (reached, now);
+            if furthest.advance(&progress) {
+                progressed = now;
             }
             let due = deadline.due(begin, progressed);
             if due.is_some_and(|due| due <= now) {
@@ -224,6 +224,25 @@ impl Inner {
             // Under the lock, so that nobody takes an older look for the newer one.
             self.complete.send_if_modified(|complete| !std::mem::replace(complete, true));
         }
+    }
+}
+
+/// The most that each member has read. Each counts by itself: what one loses must not hide what another gains, and what
+/// one that is synced goes on to gain is no progress.
+#[derive(Default)]
+struct Furthest(HashMap<String, u64>);
+
+impl Furthest {
+    /// Whether any member is further than ever before.
+    fn advance(&mut self, progress: &[MemberProgress]) -> bool {
+        let mut any = false;
+        for member in progress {
+            let reached = if member.synced { u64::MAX } else { member.objects };
+            let furthest = self.0.entry(member.name.clone()).or_default();
+            any |= reached > *furthest;
+            *furthest = reached.max(*furthest);
+        }
+        any
     }
 }
 

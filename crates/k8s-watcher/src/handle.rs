@@ -117,7 +117,8 @@ impl<S> WatcherHandle<S> {
 
     /// Asks for a call of `on_change` now, with the statistics so far, even if they are empty and even in the
     /// refractory period of the debounce. It comes as soon as no callback runs. Without `on_change` this does
-    /// nothing; before the sync it does nothing unless `call_on_change_during_sync` is on.
+    /// nothing; before the sync it does nothing unless `call_on_change_during_sync` is on. In a
+    /// [group](crate::SyncGroup) it waits until the group is complete.
     pub fn force_sync(&self) {
         self.shared.mailbox.force();
     }

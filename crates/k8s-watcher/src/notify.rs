@@ -131,7 +131,7 @@ impl<S: Clone + Send + 'static> Notifier<S> {
             match self.debouncer.poll(now) {
                 // Stopping before the sync, or before that of the group, flushes nothing.
                 _ if closed && stage != Stage::Live => return,
-                Decision::Fire => self.fire(stage == Stage::Live).await,
+                Decision::Fire if stage != Stage::Gated => self.fire(stage == Stage::Live).await,
                 _ if closed => {
                     if self.has_news() {
                         self.fire(true).await;
@@ -153,7 +153,8 @@ impl<S: Clone + Send + 'static> Notifier<S> {
     /// Tells the debouncer what came.
     fn look(&mut self, now: Instant, stage: Stage) -> (Option<usize>, bool) {
         let mut mail = self.shared.mailbox.state.lock();
-        let forced = std::mem::take(&mut mail.forced);
+        // A call that is wanted while others of the group are not synced waits for them.
+        let forced = stage != Stage::Gated && std::mem::take(&mut mail.forced);
         let outcome = (mail.loaded, mail.closed);
         // What comes between the load and its announcement waits for the announcement.
         let news = match stage {

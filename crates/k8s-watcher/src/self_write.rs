@@ -29,12 +29,17 @@ const CAPACITY: usize = 4096;
 /// [`create`](Self::create), [`replace`](Self::replace), [`patch`](Self::patch), [`patch_status`](Self::patch_status),
 /// [`replace_status`](Self::replace_status), [`delete`](Self::delete); [`during`](Self::during) does so for any other
 /// write. While one of these is under way, a watcher lets the events of that object wait, since the echo may overtake
-/// the answer: until the answer has come or the write has failed, and never longer than ten seconds. Whatever else
+/// the answer: until the answer has come or the write has failed, and never longer than ten seconds. An event does not
+/// wait for writes that begin after it came. Whatever else
 /// writes calls [`begin`](Self::begin) before and [`WriteInFlight::answered`] after it, or at least
 /// [`record`](Self::record), which leaves the small chance that the echo was there first and was reported.
 ///
-/// A foreign change is never taken for an echo: it has another version. A foreign change that comes between our write
-/// and the next look at the object, as in a relist, is reported together with ours.
+/// A foreign change has another version and is not taken for an echo, with one exception: a write that changes nothing
+/// is answered with the version that was there before. If a foreign writer made it and its event is still on its way,
+/// that event is taken for the echo. [`replace`](Self::replace) and [`replace_status`](Self::replace_status) of an
+/// object with its `resourceVersion` notice this; a patch cannot, so one that may be empty is better compared first,
+/// or sent through the plain API. A foreign change that comes between our write and the next look at the object, as in
+/// a relist, is reported together with ours.
 ///
 /// # Examples
 ///
@@ -88,8 +93,8 @@ impl Record {
 impl SelfWrites {
     /// Remembers a write by the `resourceVersion` of the server's answer. An empty version is ignored.
     ///
-    /// A write that changed nothing is answered with the version that was there before; recording it does no harm,
-    /// since the event of that version was delivered long ago and no later one carries it.
+    /// A write that changed nothing is answered with the version that was there before, which is not to be recorded
+    /// where it can be told: it hides no later event, but that of this version if it is foreign and has not come yet.
     pub fn record(&self, gvr: &Gvr, namespace: Option<&str>, name: &str, resource_version: &str) {
         if resource_version.is_empty() {
             return;
@@ -164,7 +169,11 @@ impl SelfWriteFilter for SelfWrites {
         if records.has(gvr, namespace, name, resource_version) {
             return Poll::Ready(true);
         }
-        if records.flights.wait(gvr, namespace, name, cx) { Poll::Pending } else { Poll::Ready(false) }
+        if records.flights.wait(gvr, namespace, name, resource_version, cx) {
+            Poll::Pending
+        } else {
+            Poll::Ready(false)
+        }
     }
 }
 

@@ -99,14 +99,25 @@ impl Held {
     /// Everything, in the order of each object's events, decided by what is known now.
     pub(super) fn release(&mut self) -> Vec<Decided> {
         self.len = 0;
-        let mut cx = Context::from_waker(Waker::noop());
         let events = std::mem::take(&mut self.waiting).into_values().flatten();
+        self.decide(events)
+    }
+
+    /// Everything of one object, as [`release`](Self::release).
+    pub(super) fn release_of(&mut self, key: &ObjectKey) -> Vec<Decided> {
+        let events = self.waiting.remove(key).unwrap_or_default();
+        self.len -= events.len();
+        self.decide(events)
+    }
+
+    fn decide(&self, events: impl IntoIterator<Item = Waiting>) -> Vec<Decided> {
+        let mut cx = Context::from_waker(Waker::noop());
         let decide = |Waiting { event, .. }: Waiting| {
             let own = self.filter.as_ref().map(|filter| poll_own(&**filter, &self.resource, &event, &mut cx));
             let own = matches!(own, Some(Poll::Ready(true)));
             (event, own)
         };
-        events.map(decide).collect()
+        events.into_iter().map(decide).collect()
     }
 
     fn pop(&mut self, key: &ObjectKey) -> Option<Event> {

@@ -22,8 +22,9 @@ pub(crate) trait Sink: Send + 'static {
     /// at the version of its first page.
     fn hide(&mut self, object: Object, origin: Origin);
 
-    /// The server shows an object that cannot be held: the last good state stays, unless it is deleted.
-    fn skip(&mut self, bad: &BadObject, is_delete: bool);
+    /// The server shows an object that cannot be held: the last good state stays, unless it is deleted. What comes
+    /// next of it is not measured by that state's version if `origin` says that it is from before a restore.
+    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin);
 
     /// A full list begins, of a namespace or of everything; `from_scratch` if versions of before mean nothing any more.
     fn begin_relist(&mut self, namespace: Option<&str>, from_scratch: bool);

@@ -53,7 +53,7 @@ impl SelfWrites {
     where
         K: Resource + Clone + DeserializeOwned + Serialize + Debug,
     {
-        self.during(api, name, api.replace(name, params, object)).await
+        replaced(self.begin_at(api, name, SelfWrites::begin), object, api.replace(name, params, object)).await
     }
 
     /// Replaces the status of an object.
@@ -69,7 +69,7 @@ impl SelfWrites {
     where
         K: Resource + Clone + DeserializeOwned + Serialize + Debug,
     {
-        self.during(api, name, api.replace_status(name, params, object)).await
+        replaced(self.begin_at(api, name, SelfWrites::begin), object, api.replace_status(name, params, object)).await
     }
 
     /// Patches an object, or creates it by server-side apply.
@@ -178,6 +178,20 @@ async fn finish<T: ResourceExt, E>(
 ) -> Result<T, E> {
     let answer = write.await?;
     record(guard, &answer);
+    Ok(answer)
+}
+
+/// An answer with the version that was sent says that nothing changed; that version may be anybody's, and its event still
+/// on its way.
+async fn replaced<K: Resource>(
+    guard: Option<WriteInFlight>,
+    sent: &K,
+    write: impl Future<Output = kube::Result<K>>,
+) -> kube::Result<K> {
+    let answer = write.await?;
+    if answer.meta().resource_version != sent.meta().resource_version {
+        record(guard, &answer);
+    }
     Ok(answer)
 }
 

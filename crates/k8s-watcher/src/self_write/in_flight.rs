@@ -1,5 +1,6 @@
 //! Writes whose answer has not come yet.
 
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -8,6 +9,9 @@ use k8s_types::Gvr;
 use parking_lot::Mutex;
 
 use super::{Record, Records};
+
+/// How many versions are remembered as waiting; more than a watcher lets wait.
+const SEEN: usize = 2048;
 
 /// A write that is under way: see [`SelfWrites::begin`](super::SelfWrites::begin).
 #[must_use = "dropping the guard ends the write"]
@@ -37,6 +41,10 @@ enum Name {
 pub(super) struct Flights {
     next: u64,
     list: Vec<Flight>,
+    /// The last write that had begun when a version was first asked about: later ones cannot have made it. The oldest
+    /// is forgotten first.
+    seen: HashMap<Arc<Record>, u64>,
+    order: VecDeque<Arc<Record>>,
 }
 
 struct Flight {
@@ -135,15 +143,43 @@ impl Flights {
         self.list.swap_remove(at).waiting
     }
 
-    /// Whether the object is being written; if so, the task is woken when one of the writes ends.
-    pub(super) fn wait(&mut self, gvr: &Gvr, namespace: Option<&str>, name: &str, cx: &Context<'_>) -> bool {
+    /// Whether a write that may have made this version is under way; if so, the task is woken when one of them ends.
+    pub(super) fn wait(
+        &mut self,
+        gvr: &Gvr,
+        namespace: Option<&str>,
+        name: &str,
+        resource_version: &str,
+        cx: &Context<'_>,
+    ) -> bool {
+        if !self.list.iter().any(|flight| flight.target.is(gvr, namespace, name)) {
+            return false;
+        }
+        // Or a program that writes without a pause would never hear of others.
+        let latest = self.latest_at_first_sight(Record::new(gvr, namespace, name, resource_version));
         let mut any = false;
-        for flight in self.list.iter_mut().filter(|flight| flight.target.is(gvr, namespace, name)) {
+        let made = |flight: &&mut Flight| flight.id <= latest && flight.target.is(gvr, namespace, name);
+        for flight in self.list.iter_mut().filter(made) {
             any = true;
             if !flight.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
                 flight.waiting.push(cx.waker().clone());
             }
         }
         any
+    }
+
+    fn latest_at_first_sight(&mut self, version: Record) -> u64 {
+        if let Some(latest) = self.seen.get(&version) {
+            return *latest;
+        }
+        let version = Arc::new(version);
+        self.seen.insert(version.clone(), self.next);
+        self.order.push_back(version);
+        if self.order.len() > SEEN
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.seen.remove(&oldest);
+        }
+        self.next
     }
 }

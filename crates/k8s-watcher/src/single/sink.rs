@@ -23,6 +23,8 @@ pub(super) struct SingleSink {
     current: Option<Object>,
     /// Whether the list that is under way has shown it.
     seen: bool,
+    /// Whether what is known is from before a restore, since it cannot be read any more.
+    is_outlived: bool,
     shared: Arc<Shared>,
 }
 
@@ -34,13 +36,18 @@ impl SingleSink {
         skip_status_updates: bool,
         shared: Arc<Shared>,
     ) -> Self {
-        Self { encoder, namespace, name, skip_status_updates, current: None, seen: false, shared }
+        Self { encoder, namespace, name, skip_status_updates, current: None, seen: false, is_outlived: false, shared }
     }
 
     /// Whether this is the object. The server was asked for the name; a namespace is checked, since a kind of the
     /// cluster has none.
     fn is_it(&self, namespace: Option<&str>, name: &str) -> bool {
         name == self.name && (namespace.is_none() || namespace == self.namespace.as_deref())
+    }
+
+    /// What is shown in a form that can be held ends what was outlived.
+    fn origin_of_shown(&mut self, origin: Origin) -> Origin {
+        if std::mem::take(&mut self.is_outlived) { Origin::List { from_scratch: true } } else { origin }
     }
 
     fn carry_out(&mut self, transition: Transition) {
@@ -92,6 +99,7 @@ impl Sink for SingleSink {
             return;
         }
         self.seen = true;
+        let origin = self.origin_of_shown(origin);
         if !origin.is_stale(&object, self.current.as_ref()) {
             let proof = Proof { version: origin.versions_hold(), content: true };
             self.carry_out(shown(self.current.as_ref(), object, true, proof));
@@ -99,19 +107,24 @@ impl Sink for SingleSink {
     }
 
     fn hide(&mut self, object: Object, origin: Origin) {
-        let is_it = self.is_it(object.namespace(), object.name());
-        if is_it && !origin.is_stale(&object, self.current.as_ref()) {
+        if !self.is_it(object.namespace(), object.name()) {
+            return;
+        }
+        let origin = self.origin_of_shown(origin);
+        if !origin.is_stale(&object, self.current.as_ref()) {
             self.carry_out(gone(self.current.as_ref(), Some(object)));
         }
     }
 
-    fn skip(&mut self, bad: &BadObject, is_delete: bool) {
+    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) {
         let Some(name) = &bad.name else { return };
         if !self.is_it(bad.namespace.as_deref(), name) {
             return;
         }
         self.seen = true;
-        if is_delete && !is_before(bad.resource_version.as_deref(), self.current.as_ref()) {
+        self.is_outlived |= !origin.versions_hold();
+        let is_stale = !self.is_outlived && is_before(bad.resource_version.as_deref(), self.current.as_ref());
+        if is_delete && !is_stale {
             self.carry_out(gone(self.current.as_ref(), None));
         }
     }
