@@ -59,6 +59,7 @@
 //! | feature | default | what it does |
 //! |---|---|---|
 //! | `cached` | no | [`CachedStore`](store::CachedStore) and [`WatcherBuilder::cached`](watcher::WatcherBuilder::cached): references in memory, objects in a bounded cache |
+//! | `metrics` | no | [`Metrics`](watcher::Metrics): the state of watchers for a registry of `prometheus_client` |
 //! | `rustls-tls` | yes | TLS by rustls |
 //! | `ring` | yes | ring as the cryptography of rustls |
 //! | `aws-lc-rs` | no | aws-lc-rs in its place |

@@ -48,6 +48,7 @@ fn by_default_there_is_tls_by_rustls_and_each_choice_is_handed_on() {
 #[test]
 fn what_not_everybody_needs_is_a_feature_and_off() {
     assert_eq!(line("cached"), r#"cached = ["k8s-store/cached", "k8s-watcher/cached"]"#);
+    assert_eq!(line("metrics"), r#"metrics = ["k8s-watcher/metrics"]"#);
     assert_eq!(line("leader-election"), r#"leader-election = ["dep:k8s-leader-election"]"#);
     assert!(MANIFEST.contains("k8s-leader-election = { workspace = true, optional = true }"));
 }
@@ -84,4 +85,10 @@ async fn the_default_features_make_a_client_for_https_and_watchers_of_it() {
     assert_eq!(watcher.store().len(), 0);
     let config = SingleWatcherConfig::new("v1/secrets", "shop", "a");
     assert!(SingleWatcher::builder(&client, config).build().is_ok());
+}
+
+#[cfg(feature = "metrics")]
+#[test]
+fn metrics_are_there_on_request() {
+    let _ = k8s_informer::watcher::Metrics::register;
 }

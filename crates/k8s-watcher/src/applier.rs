@@ -41,6 +41,8 @@ pub(crate) struct Applier {
     committed: Instant,
     /// What was wrong with keys, as far as it was told.
     told: KeyIssues,
+    /// What happened in all.
+    changes: ChangeStats,
 }
 
 impl Applier {
@@ -63,6 +65,7 @@ impl Applier {
             is_loaded: false,
             committed: Instant::now(),
             told: KeyIssues::default(),
+            changes: ChangeStats::default(),
         }
     }
 
@@ -250,6 +253,7 @@ impl Sink for Applier {
         self.shared.feed.publish(&snapshot, &self.batch);
         let mut stats = ChangeStats::default();
         self.batch.iter().for_each(|change| stats.record(change));
+        self.changes.merge(&stats);
         stats.is_initial_sync = !self.is_loaded;
         self.batch.clear();
         self.batch.shrink_to(1024);
@@ -274,6 +278,7 @@ impl Sink for Applier {
     fn report(&self, status: &mut Status) {
         status.objects = self.writer.len();
         status.key_issues = self.told;
+        status.changes = self.changes;
     }
 
     fn close(&mut self) {

@@ -26,7 +26,7 @@ use crate::control::Control;
 use crate::engine::{Action, Broken, Engine, EngineConfig, EventKind, Input, Report};
 use crate::frame::{BadObject, Frame, Items, Page, decode_event};
 use crate::plan::{Reading, Requests, Scopes};
-use crate::status::{ErrorClass, Phase, WatchError};
+use crate::status::{ErrorClass, Failures, Phase, WatchError};
 
 /// How many arrivals are taken before what they brought is committed.
 const BATCH: usize = 512;
@@ -45,6 +45,7 @@ pub(crate) struct Driver<K> {
     turn: usize,
     actions: Vec<Action>,
     last_error: Option<WatchError>,
+    failures: Failures,
     control: Arc<Control>,
 }
 
@@ -63,6 +64,7 @@ impl<K: Sink> Driver<K> {
             turn: 0,
             actions: vec![],
             last_error: None,
+            failures: Failures::default(),
             control,
         }
     }
@@ -302,6 +304,11 @@ impl<K: Sink> Driver<K> {
         } else {
             tracing::debug!(resource = %self.requests.gvr, namespace, %error, "watch trouble");
         }
+        self.failed(error);
+    }
+
+    fn failed(&mut self, error: WatchError) {
+        self.failures.count(error.class);
         self.last_error = Some(error);
     }
 
@@ -318,6 +325,7 @@ impl<K: Sink> Driver<K> {
             self.sink.report(s);
             self.skipped.report(s);
             s.last_event = self.last_event;
+            s.failures = self.failures;
             s.phase = phase;
             s.last_contact = last_contact;
             s.resource_version = resource_version;

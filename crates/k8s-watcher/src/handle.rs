@@ -137,6 +137,25 @@ impl<S> WatcherHandle<S> {
     }
 }
 
+#[cfg(feature = "metrics")]
+impl<S> WatcherHandle<S> {
+    pub(crate) fn source(&self) -> std::sync::Weak<dyn crate::metrics::Source> {
+        let shared: Arc<dyn crate::metrics::Source> = self.shared.clone();
+        Arc::downgrade(&shared)
+    }
+}
+
+#[cfg(feature = "metrics")]
+impl crate::metrics::Source for Shared {
+    fn control(&self) -> &Control {
+        &self.control
+    }
+
+    fn store_bytes(&self) -> Option<usize> {
+        Some(self.store.snapshot().bytes().total())
+    }
+}
+
 impl<S> fmt::Debug for WatcherHandle<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WatcherHandle")

@@ -70,6 +70,7 @@
 //! | feature | default | what it does |
 //! |---|---|---|
 //! | `cached` | no | `WatcherBuilder::cached`: references in memory, whole objects in a cache of bounded size |
+//! | `metrics` | no | `Metrics`: the state of watchers for a registry of `prometheus_client` |
 //!
 //! The minimum supported Rust version is 1.89; a rise is a minor release.
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -89,6 +90,8 @@ mod error;
 mod frame;
 mod group;
 mod handle;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod notify;
 mod plan;
 mod self_write;
@@ -103,9 +106,11 @@ pub use debounce::{Debouncer, Decision};
 pub use error::SyncError;
 pub use group::{Deadline, GroupError, MemberProgress, SyncGroup};
 pub use handle::WatcherHandle;
+#[cfg(feature = "metrics")]
+pub use metrics::Metrics;
 pub use self_write::{SelfWrites, WriteInFlight};
 pub use single::{RunningSingleWatcher, SingleWatcher, SingleWatcherBuilder, SingleWatcherHandle};
-pub use status::{ErrorClass, Phase, Status, Verb, WatchError};
+pub use status::{ErrorClass, Failures, Phase, Status, Verb, WatchError};
 pub use watcher::{RunningWatcher, Watcher, WatcherBuilder};
 
 #[doc = include_str!("../README.md")]

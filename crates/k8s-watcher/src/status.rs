@@ -8,6 +8,7 @@ use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use k8s_store::KeyIssues;
+use k8s_types::ChangeStats;
 use tokio::time::Instant;
 
 /// What a watcher is doing at the moment.
@@ -78,6 +79,11 @@ pub struct Status {
     pub last_contact: Option<Instant>,
     /// When the last watch event about an object came.
     pub last_event: Option<Instant>,
+    /// What happened to objects since the start, the initial load included; own writes and what was merged are left out
+    /// as they are for callbacks.
+    pub changes: ChangeStats,
+    /// Lists and watches that failed, by class.
+    pub failures: Failures,
     /// Full lists after the initial one.
     pub relists: u64,
     /// Watches that were opened again where the former one had ended.
@@ -136,7 +142,47 @@ pub enum ErrorClass {
     Protocol,
 }
 
+/// How many lists and watches failed, by class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Failures {
+    counts: [u64; ErrorClass::ALL.len()],
+}
+
+impl Failures {
+    /// Failures of a class.
+    #[must_use]
+    pub fn of(&self, class: ErrorClass) -> u64 {
+        self.counts[class as usize]
+    }
+
+    /// All failures.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    pub(crate) fn count(&mut self, class: ErrorClass) {
+        self.counts[class as usize] += 1;
+    }
+}
+
 impl ErrorClass {
+    /// All classes, in the order of their declaration.
+    pub const ALL: [Self; 12] = [
+        Self::Connection,
+        Self::Idle,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::Throttled,
+        Self::Expired,
+        Self::Behind,
+        Self::Backwards,
+        Self::Server,
+        Self::Rejected,
+        Self::Protocol,
+    ];
+
     /// A short, stable name, fit for a metric's label.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -272,6 +318,17 @@ mod tests {
             "cannot list networking.k8s.io/v1/ingresses in namespace shop: forbidden (403): user \"u\" may not"
         );
         assert_eq!(error(None, None, "").to_string(), "cannot list networking.k8s.io/v1/ingresses: forbidden");
+    }
+
+    #[test]
+    fn failures_are_counted_by_class() {
+        let mut failures = Failures::default();
+        for (at, class) in ErrorClass::ALL.into_iter().enumerate() {
+            assert_eq!(class as usize, at, "{class}");
+            (0..=at).for_each(|_| failures.count(class));
+        }
+        assert!(ErrorClass::ALL.into_iter().enumerate().all(|(at, class)| failures.of(class) == at as u64 + 1));
+        assert_eq!(failures.total(), (1..=12).sum::<u64>());
     }
 
     #[test]

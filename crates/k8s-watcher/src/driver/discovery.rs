@@ -43,9 +43,10 @@ impl<K: Sink> Driver<K> {
             if self.last_error.as_ref().map(|e| (e.class, e.code)) != Some((error.class, error.code)) {
                 tracing::warn!(resource = %self.requests.gvr, %error, "cannot discover the kind; trying again");
             }
-            self.last_error = Some(error);
+            self.failed(error);
             self.control.status.update(|s| {
                 s.last_watch_error.clone_from(&self.last_error);
+                s.failures = self.failures;
                 s.phase = Phase::BackingOff { until, attempt: attempt.saturating_add(1) };
             });
             tokio::time::sleep_until(until).await;

@@ -100,6 +100,25 @@ impl SingleWatcherHandle {
     }
 }
 
+#[cfg(feature = "metrics")]
+impl SingleWatcherHandle {
+    pub(crate) fn source(&self) -> std::sync::Weak<dyn crate::metrics::Source> {
+        let shared: Arc<dyn crate::metrics::Source> = self.shared.clone();
+        Arc::downgrade(&shared)
+    }
+}
+
+#[cfg(feature = "metrics")]
+impl crate::metrics::Source for Shared {
+    fn control(&self) -> &crate::control::Control {
+        &self.control
+    }
+
+    fn store_bytes(&self) -> Option<usize> {
+        None
+    }
+}
+
 impl fmt::Debug for SingleWatcherHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SingleWatcherHandle")

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use k8s_packed::Encoder;
-use k8s_types::Object;
+use k8s_types::{ChangeStats, Object};
 use tokio::time::Instant;
 
 use super::Shared;
@@ -25,6 +25,7 @@ pub(super) struct SingleSink {
     seen: bool,
     /// Whether what is known is from before a restore, since it cannot be read any more.
     is_outlived: bool,
+    changes: ChangeStats,
     shared: Arc<Shared>,
 }
 
@@ -36,7 +37,17 @@ impl SingleSink {
         skip_status_updates: bool,
         shared: Arc<Shared>,
     ) -> Self {
-        Self { encoder, namespace, name, skip_status_updates, current: None, seen: false, is_outlived: false, shared }
+        Self {
+            encoder,
+            namespace,
+            name,
+            skip_status_updates,
+            current: None,
+            seen: false,
+            is_outlived: false,
+            changes: ChangeStats::default(),
+            shared,
+        }
     }
 
     /// Whether this is the object. The server was asked for the name; a namespace is checked, since a kind of the
@@ -61,8 +72,17 @@ impl SingleSink {
             Transition::Store(object, reported) => {
                 self.current = Some(object.clone());
                 match reported {
-                    Reported::Created | Reported::Replaced(_) => news.appeared(object),
+                    Reported::Created => {
+                        self.changes.created += 1;
+                        news.appeared(object);
+                    }
+                    Reported::Replaced(_) => {
+                        self.changes.deleted += 1;
+                        self.changes.created += 1;
+                        news.appeared(object);
+                    }
                     Reported::Modified(old) => {
+                        self.changes.modified += 1;
                         let is_skipped = self.skip_status_updates && is_status_update(&old, &object);
                         news.moved_on(object, !is_skipped);
                     }
@@ -70,6 +90,7 @@ impl SingleSink {
             }
             Transition::Remove(_) => {
                 self.current = None;
+                self.changes.deleted += 1;
                 news.gone();
             }
         }
@@ -168,6 +189,7 @@ impl Sink for SingleSink {
 
     fn report(&self, status: &mut Status) {
         status.objects = usize::from(self.current.is_some());
+        status.changes = self.changes;
     }
 }
 

@@ -168,3 +168,36 @@ async fn c51_errors_and_panics_of_callbacks_are_logged_and_what_lists_hold_is_no
     assert!(all.contains("ERROR callback panicked"), "{all}");
     assert!(!all.contains("password123"), "{all}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn errors_of_a_single_watchers_callback_are_logged_without_the_object() {
+    let lines = collect();
+    let server = server([config_map("a", "password123")]).await;
+    let config = k8s_types::SingleWatcherConfig::new(MAPS, "shop", "a");
+    let watcher = k8s_watcher::SingleWatcher::builder(server.client(), config)
+        .on_change_async(|_| async { Err::<(), _>("the disk is full") })
+        .spawn()
+        .unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    server.apply(config_map("a", "password1234")).unwrap();
+    settle(secs(1)).await;
+    let all = lines.all().join("\n");
+    assert!(all.contains("WARN callback failed") && all.contains("the disk is full"), "{all}");
+    assert!(!all.contains("password123"), "{all}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_a_key_is_told_once() {
+    let lines = collect();
+    let server = server([config_map("a", "x")]).await;
+    let config = WatcherConfig::new(MAPS).index_by(["metadata.labels"]).debounce(ms(0));
+    let watcher = Watcher::builder(server.client(), config).spawn().unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    for value in ["y", "z"] {
+        server.apply(config_map("a", value)).unwrap();
+        settle(secs(1)).await;
+    }
+    let all = lines.all();
+    assert_eq!(all.iter().filter(|line| line.contains("where an index wants a key")).count(), 1, "{all:#?}");
+    assert_eq!(watcher.status().key_issues.not_scalar, 3);
+}

@@ -16,6 +16,8 @@ mod histories;
 mod lifecycle;
 mod lists;
 mod logs;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod namespaces;
 mod promises;
 mod review_group;
