@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use crate::cache_link::CacheLink;
 use crate::engine::Failure;
-use crate::plan::{Plan, Scopes};
+use crate::plan::{Plan, Scopes, name_selector};
 use crate::watcher::{Made, WatcherBuilder};
 
 /// The most that is read of one answer.
@@ -137,7 +137,7 @@ impl What {
 
     /// The selectors are the server's: only it can tell whether the object is among the selected.
     fn list_of_one(&self, namespace: Option<&str>, name: &str) -> Result<String, k8s_client::Error> {
-        let mut fields = format!("metadata.name={name}");
+        let mut fields = name_selector(name);
         if let Some(selector) = &self.field_selector {
             fields = format!("{fields},{selector}");
         }

@@ -17,6 +17,8 @@ use k8s_types::{ConfigError, Gvr, IndexExpression, ResourceRef, SelfWriteFilter,
 #[cfg(feature = "cached")]
 pub(crate) use self::references::References;
 use self::requests::engine_config;
+#[cfg(feature = "cached")]
+pub(crate) use self::requests::name_selector;
 pub(crate) use self::requests::{Reading, Requests, Scopes};
 pub(crate) use self::single::SinglePlan;
 

@@ -68,6 +68,18 @@ impl Requests {
     }
 }
 
+/// The field selector of one name. What it has of a selector's characters is escaped as the server wants it.
+pub(crate) fn name_selector(name: &str) -> String {
+    let mut selector = String::from("metadata.name=");
+    for c in name.chars() {
+        if matches!(c, '\\' | ',' | '=') {
+            selector.push('\\');
+        }
+        selector.push(c);
+    }
+    selector
+}
+
 /// The engine's part of a configuration.
 pub(super) fn engine_config(transport: &Transport) -> EngineConfig {
     EngineConfig {

@@ -3,6 +3,7 @@
 use k8s_packed::Encoder;
 use k8s_types::{ConfigError, SingleWatcherConfig};
 
+use super::requests::name_selector;
 use super::{Reading, Requests, Scopes, checked_resource, compiled_ignored, engine_config, managed_fields};
 
 /// Everything that a watcher over one named object needs to know, once.
@@ -21,7 +22,7 @@ impl SinglePlan {
             gvr: checked_resource(&spec.resource)?,
             label_selector: None,
             // On each list and watch: a right that is limited to this name is enough.
-            field_selector: Some(format!("metadata.name={}", spec.name)),
+            field_selector: Some(name_selector(&spec.name)),
             metadata_only: false,
         };
         let scopes = match &spec.namespace {

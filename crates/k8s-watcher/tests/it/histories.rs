@@ -361,7 +361,7 @@ impl History {
 }
 
 /// A client whose requests go to one server or the other.
-fn either(server: &FakeApiServer, replica: &Replica, mut rng: Rng) -> kube::Client {
+pub(crate) fn either(server: &FakeApiServer, replica: &Replica, mut rng: Rng) -> kube::Client {
     let (server, replica) = (server.service(), replica.service());
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
         if rng.bool() { server.clone() } else { replica.clone() }.call(request)

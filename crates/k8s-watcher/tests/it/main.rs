@@ -23,6 +23,7 @@ mod promises;
 mod review_group;
 mod review_held;
 mod review_restored;
+mod review_single;
 mod selection;
 mod self_writes;
 mod single;

@@ -102,3 +102,21 @@ async fn a_forced_call_waits_for_the_group_too() {
     assert!(group.is_complete());
     assert_eq!(story.all(), ["load: true", "load: false"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_forced_while_others_load_comes_when_they_have() {
+    let server = cluster(1).await;
+    server.faults().on(List::of("v1/secrets")).always().delay(secs(60));
+    let group = SyncGroup::new();
+    let (builder, record) = recorded(&server, config());
+    let maps = builder.sync_group(&group, "maps").spawn().unwrap();
+    let _secrets = member(&server, &group, "v1/secrets", "secrets");
+    group.close();
+    maps.wait_for_sync(secs(5)).await.unwrap();
+    settle(secs(1)).await;
+    maps.force_sync();
+    settle(secs(10)).await;
+    assert_eq!((record.len(), group.is_complete()), (0, false));
+    settle(secs(120)).await;
+    assert_eq!((record.len(), record.totals()), (1, (0, 0, 0)));
+}

@@ -6,12 +6,13 @@
 use std::panic::AssertUnwindSafe;
 
 use fastrand::Rng;
-use k8s_fake_apiserver::{Any, FakeApiServer, FaultRule, List, Status, StreamingLists, Watch};
+use k8s_fake_apiserver::{Any, FakeApiServer, FaultRule, List, Replica, Status, StreamingLists, Watch};
 use k8s_types::{ListMode, Object, SingleWatcherConfig};
 use k8s_watcher::{RunningSingleWatcher, SingleWatcher};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::histories::either;
 use crate::support::*;
 
 /// How many are played by default: a few seconds of a debug build.
@@ -62,9 +63,12 @@ struct History {
     rng: Rng,
     story: Story,
     server: FakeApiServer,
+    replica: Replica,
     watcher: RunningSingleWatcher,
     /// Every state that the object was in, each as a text of its own.
     states: Vec<State>,
+    /// The same, whole.
+    backups: Vec<Value>,
     told: Story,
     /// How many values there were.
     values: usize,
@@ -77,11 +81,14 @@ impl History {
     async fn begin(seed: u64, story: Story) -> Self {
         let mut rng = Rng::with_seed(seed);
         let streaming = rng.choice([StreamingLists::Served, StreamingLists::Refused, StreamingLists::Ignored]);
+        let lag = rng.bool();
+        // As for histories of many objects: a real server that lags sends no such bookmarks, nor such streams.
+        let bookmarks = if lag { secs(86_400) } else { secs(rng.u64(5..60)) };
         let server = fake()
             .revision(9 * SET_BACK)
             .history(rng.usize(5..100))
             .streaming_lists(streaming.unwrap_or_default())
-            .bookmark_interval(secs(rng.u64(5..60)))
+            .bookmark_interval(bookmarks)
             .seed(seed)
             .start()
             .await
@@ -91,15 +98,19 @@ impl History {
             server.apply(config_map("a", "v0")).expect("applies");
         }
         let config = SingleWatcherConfig::new(MAPS, "shop", "a")
-            .list_mode(if rng.bool() { ListMode::Paged } else { ListMode::Streaming })
+            .list_mode(if lag || rng.bool() { ListMode::Paged } else { ListMode::Streaming })
             .idle_limit(secs(rng.u64(30..150)));
         let told = Story::default();
         let (on_sync, on_change, mut slowness) = (told.clone(), told.clone(), rng.fork());
         let most = [0, 0, 500, 30_000][slowness.usize(0..4)];
         let slowness = std::sync::Mutex::new(slowness);
-        story.tell(format!("exists: {exists}, {config:?} on {streaming:?}, callbacks take up to {most} ms"));
+        story.tell(format!(
+            "exists: {exists}, {config:?} on {streaming:?}, two servers: {lag}, callbacks take up to {most} ms"
+        ));
         let synced = rng.u64(0..3) * most;
-        let watcher = SingleWatcher::builder(server.client(), config)
+        let replica = server.replica();
+        let client = if lag { either(&server, &replica, rng.fork()) } else { server.client() };
+        let watcher = SingleWatcher::builder(client, config)
             .on_sync_complete_async(move |object| {
                 on_sync.tell(text(&state(object.as_ref())));
                 tokio::time::sleep(ms(synced))
@@ -114,9 +125,11 @@ impl History {
             rng,
             story,
             server,
+            replica,
             watcher,
             // An object that cannot be read at the sync is taken for none.
             states: vec![None],
+            backups: vec![],
             told,
             values: 1,
             was_unreadable: false,
@@ -135,7 +148,14 @@ impl History {
 
     fn note(&mut self) {
         let present = self.present();
-        if self.states.last() != Some(&present) {
+        let uid = |state: &State| state.as_ref().map(|(uid, _)| uid.clone());
+        let last = self.states.last().cloned().unwrap_or_default();
+        if last != present {
+            if last.is_some() && present.is_some() && uid(&last) != uid(&present) {
+                // A restore brought another one back: the one that was there is gone.
+                self.states.push(None);
+            }
+            self.backups.extend(self.server.object(MAPS, Some("shop"), "a").expect("a kind"));
             self.story.tell(format!("  it is {} at {:?}", text(&present), self.begin.elapsed()));
             self.states.push(present);
         }
@@ -169,6 +189,11 @@ impl History {
                 self.watcher.relist();
             }
             89..93 => self.restore(),
+            93..96 => {
+                let lag = self.rng.u64(0..10);
+                self.story.tell(format!("a replica is {lag} behind"));
+                self.replica.set_lag(lag);
+            }
             _ => {}
         }
         if self.rng.bool() {
@@ -195,15 +220,11 @@ impl History {
         if self.rng.u32(0..3) == 0 {
             objects.retain(|object| object["metadata"]["name"] != "a");
         }
-        let mut before = self.states.iter().flatten();
-        if let Some((uid, value)) = before.nth(self.rng.usize(0..self.states.len()))
-            && self.rng.bool()
+        if self.rng.bool()
+            && let Some(before) = self.rng.choice(&self.backups)
         {
-            for object in objects.iter_mut().filter(|object| object["metadata"]["name"] == "a") {
-                object["metadata"]["uid"] = uid.as_str().into();
-                object["metadata"]["labels"]["app"] = value.as_str().into();
-                object["data"]["value"] = value.as_str().into();
-            }
+            objects.retain(|object| object["metadata"]["name"] != "a");
+            objects.push(before.clone());
         }
         let revision = self.server.revision() - SET_BACK;
         self.story.tell(format!("restored at {revision} with {} objects", objects.len()));
@@ -256,6 +277,7 @@ impl History {
     async fn end(mut self) {
         self.story.tell(format!("all is well from {:?} on", self.begin.elapsed()));
         self.server.faults().clear();
+        self.replica.set_lag(0);
         self.watcher.wait_for_sync(secs(900)).await.expect("it syncs");
         for look in 0..20 {
             settle(secs(60)).await;
