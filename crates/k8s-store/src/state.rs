@@ -116,7 +116,9 @@ impl State {
 
     /// Whether all objects are outside namespaces, as those of a cluster-scoped kind.
     pub(crate) fn is_cluster_scoped(&self) -> bool {
-        self.len() > 0 && self.identity.of_namespace(b"").len() == self.len()
+        // They come first, so mostly one look is enough.
+        let first = self.list().first();
+        first.is_some_and(|o| o.namespace().is_none()) && self.identity.of_namespace(b"").len() == self.len()
     }
 
     /// The ids of a namespace, or all, in order.

@@ -153,8 +153,11 @@ impl CachedStore {
     /// [`Error::Fetch`] if it could not be fetched.
     pub async fn by_name(&self, namespace: Option<&str>, name: &str) -> Result<Option<Object>, Error> {
         let snapshot = self.snapshot();
-        let namespace = namespace.filter(|_| !snapshot.is_cluster_scoped());
         let reference = snapshot.by_name(namespace, name);
+        let namespace = match reference {
+            Some(reference) => reference.namespace(),
+            None => namespace.filter(|_| !snapshot.is_cluster_scoped()),
+        };
         let name = Name::new(namespace, name);
         if let Some(object) = self.core.cached(name, Instant::now(), reference) {
             return Ok(object);
