@@ -28,6 +28,10 @@ pub struct ChangeContext<S = MemoryStore> {
 /// What a callback may return: nothing, or a result whose error is logged and counted as nothing worse.
 ///
 /// Sealed: implemented for `()` and for `Result<(), E>` where `E: Display`.
+#[diagnostic::on_unimplemented(
+    message = "a callback returns `()` or `Result<(), E>` where `E: Display`, not `{Self}`",
+    note = "for an async function use the method whose name ends in `_async`"
+)]
 pub trait Outcome: sealed::Sealed + Send + 'static {
     #[doc(hidden)]
     fn into_message(self) -> Option<String>;

@@ -72,7 +72,10 @@ impl<K: Sink> Driver<K> {
     /// Lists and watches until somebody wants it to stop.
     pub(crate) async fn run(mut self) {
         let control = self.control.clone();
-        control.status.update(|s| s.started = true);
+        control.status.update(|s| {
+            s.started = true;
+            s.phase = Phase::Starting;
+        });
         let Some(namespaces) = control.stop.run_until_cancelled(self.find_scopes()).await else { return };
         for namespace in namespaces {
             let seed = fastrand::u64(..);
@@ -356,7 +359,7 @@ fn worse(a: Phase, b: Phase) -> Phase {
     let rank = |phase: &Phase| match phase {
         Phase::Stopped => 0,
         Phase::Watching => 1,
-        Phase::Starting => 2,
+        Phase::NotStarted | Phase::Starting => 2,
         Phase::Listing { .. } => 3,
         Phase::BackingOff { .. } => 4,
     };

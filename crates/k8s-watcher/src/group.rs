@@ -26,8 +26,8 @@ use crate::status::{Phase, Status, WatchError};
 ///
 /// - [`wait`](Self::wait) declares that all members have joined and waits until each has its initial load. Until
 ///   then `on_change` about what happened after a member's own load is held back: when the group is complete, one
-///   call has all of it. Without `wait` (or [`close`](Self::close)) the group is never complete, since another
-///   member might still join.
+///   call has all of it. Without `wait` (or [`close`](Self::close)) the group is not complete as long as it has a
+///   handle, since another member might still join; with its last handle it closes.
 /// - Each member's own `wait_for_sync` and `on_sync_complete` are about that member alone, and callbacks about the load
 ///   itself come for those who asked for them (`call_on_change_during_sync`).
 /// - Stores and streams of changes are open all the time: the state at the end of `wait` has everything that came
@@ -65,7 +65,11 @@ use crate::status::{Phase, Status, WatchError};
 #[derive(Clone)]
 pub struct SyncGroup {
     inner: Arc<Inner>,
+    _open: Arc<Open>,
 }
+
+/// What all handles of a group hold together: with the last of them goes the possibility to join.
+struct Open(Arc<Inner>);
 
 struct Inner {
     members: Mutex<Members>,
@@ -105,14 +109,14 @@ impl SyncGroup {
     /// A group without members.
     #[must_use]
     pub fn new() -> Self {
-        Self { inner: Arc::new(Inner { members: Mutex::default(), complete: watch::Sender::new(false) }) }
+        let inner = Arc::new(Inner { members: Mutex::default(), complete: watch::Sender::new(false) });
+        Self { _open: Arc::new(Open(inner.clone())), inner }
     }
 
     /// Declares that all members have joined. [`wait`](Self::wait) does so too. A watcher that is built for the group
     /// later is an error.
     pub fn close(&self) {
-        self.inner.members.lock().closed = true;
-        self.inner.look();
+        self.inner.close();
     }
 
     /// Goes on without a member, as where a kind turns out not to be there: nobody waits for it any more. Says
@@ -211,11 +215,16 @@ impl SyncGroup {
             return Err(ConfigError::new("sync_group", reason));
         }
         members.list.push(Member { name, control, dismissed: false });
-        Ok(Gate { group: Some(self.clone()) })
+        Ok(Gate { group: Some(self.inner.clone()) })
     }
 }
 
 impl Inner {
+    fn close(&self) {
+        self.members.lock().closed = true;
+        self.look();
+    }
+
     /// Whether it is complete now.
     fn look(&self) {
         let members = self.members.lock();
@@ -263,18 +272,18 @@ async fn any_changed(statuses: &mut [watch::Receiver<Status>]) {
 /// What holds back a member's `on_change`; open from the start without a group.
 #[derive(Clone, Default)]
 pub(crate) struct Gate {
-    group: Option<SyncGroup>,
+    group: Option<Arc<Inner>>,
 }
 
 impl Gate {
     pub(crate) fn is_open(&self) -> bool {
-        self.group.as_ref().is_none_or(SyncGroup::is_complete)
+        self.group.as_ref().is_none_or(|group| *group.complete.borrow())
     }
 
     /// Ready once it is open.
     pub(crate) async fn opened(&self) {
         let Some(group) = &self.group else { return };
-        let mut complete = group.inner.complete.subscribe();
+        let mut complete = group.complete.subscribe();
         // It cannot fail: the sender lives in the group that we hold.
         let _ = complete.wait_for(|complete| *complete).await.map(drop);
     }
@@ -282,7 +291,7 @@ impl Gate {
     /// The member is synced.
     pub(crate) fn synced(&self) {
         if let Some(group) = &self.group {
-            group.inner.look();
+            group.look();
         }
     }
 }
@@ -314,6 +323,12 @@ impl fmt::Display for MemberProgress {
 }
 
 // === trait impls ===
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
 
 impl Default for SyncGroup {
     fn default() -> Self {

@@ -153,6 +153,7 @@ impl SingleWatcher {
     /// # Panics
     ///
     /// Outside a tokio runtime, as `tokio::spawn`.
+    #[track_caller]
     pub fn spawn(self) -> RunningSingleWatcher {
         let handle = self.handle.clone();
         let task = AbortOnDropHandle::new(tokio::spawn(self.run(CancellationToken::new())));
@@ -284,8 +285,9 @@ impl SingleWatcherBuilder {
     /// # Panics
     ///
     /// Outside a tokio runtime, as `tokio::spawn`.
+    #[track_caller]
     pub fn spawn(self) -> Result<RunningSingleWatcher, ConfigError> {
-        self.build().map(SingleWatcher::spawn)
+        Ok(self.build()?.spawn())
     }
 }
 

@@ -15,8 +15,10 @@ use tokio::time::Instant;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
-    /// Not running yet, or asking the server whether the kind has namespaces.
+    /// Not started: it waits for `run` or `spawn`.
     #[default]
+    NotStarted,
+    /// Asking the server whether the kind has namespaces, or about to send the first request.
     Starting,
     /// Reading the full state, in pages or as a stream. Before the first sync this is the initial
     /// load; later it is a relist, during which reads go on from what is stored.
@@ -42,6 +44,7 @@ pub enum Phase {
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotStarted => f.write_str("not started: call run or spawn"),
             Self::Starting => f.write_str("starting"),
             Self::Listing { pages, items } => {
                 write!(f, "listing ({items} objects, {pages} pages so far)")
@@ -339,6 +342,6 @@ mod tests {
         status.last_contact = Some(start);
         let later = start + Duration::from_secs(90);
         assert_eq!(status.contact_age(later), Some(Duration::from_secs(90)));
-        assert_eq!(status.phase.to_string(), "starting");
+        assert_eq!(status.phase.to_string(), "not started: call run or spawn");
     }
 }

@@ -158,6 +158,7 @@ impl<S: Clone + Send + Sync + 'static> Watcher<S> {
     /// # Panics
     ///
     /// Outside a tokio runtime, as `tokio::spawn`.
+    #[track_caller]
     pub fn spawn(self) -> RunningWatcher<S> {
         let handle = self.handle.clone();
         let task = AbortOnDropHandle::new(tokio::spawn(self.run(CancellationToken::new())));
@@ -323,8 +324,9 @@ impl<S: Clone + Send + Sync + 'static> WatcherBuilder<S> {
     /// # Panics
     ///
     /// Outside a tokio runtime, as `tokio::spawn`.
+    #[track_caller]
     pub fn spawn(self) -> Result<RunningWatcher<S>, ConfigError> {
-        self.build().map(Watcher::spawn)
+        Ok(self.build()?.spawn())
     }
 }
 

@@ -78,6 +78,11 @@ fn a_wrong_setting_is_named() {
     check_error(&pods().idle_limit(Duration::ZERO), "idle_limit: zero");
     let backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(1));
     check_error(&pods().backoff(backoff), "backoff.max: less than backoff.initial");
+    let (nanosecond, year) = (Duration::from_nanos(1), Duration::from_secs(365 * 24 * 3600));
+    check_error(&pods().backoff(Backoff::new(nanosecond, nanosecond)), "backoff.initial: less than 10 ms");
+    check_error(&pods().idle_limit(nanosecond), "idle_limit: less than 10 ms");
+    check_error(&pods().watch_timeout(year), "watch_timeout: more than 30 days");
+    check_error(&pods().watch_timeout(Duration::MAX), "watch_timeout: more than 30 days");
     check_error(&pods().backoff(Backoff::default().factor(0.5)), "backoff.factor: less than 1 or not finite");
 }
 

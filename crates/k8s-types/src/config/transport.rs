@@ -44,6 +44,12 @@ pub struct Transport {
     pub backoff: Backoff,
 }
 
+/// What a server takes as the length of a watch, and more than anybody means.
+const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Less would be a flood of requests.
+const SHORTEST: Duration = Duration::from_millis(10);
+
 impl Default for Transport {
     fn default() -> Transport {
         Transport {
@@ -64,8 +70,14 @@ impl Transport {
         if self.watch_timeout < Duration::from_secs(1) {
             return Err(ConfigError::new("watch_timeout", "less than a second"));
         }
+        if self.watch_timeout > LONGEST {
+            return Err(ConfigError::new("watch_timeout", "more than 30 days"));
+        }
         if self.idle_limit.is_zero() {
             return Err(ConfigError::new("idle_limit", "zero"));
+        }
+        if self.idle_limit < SHORTEST {
+            return Err(ConfigError::new("idle_limit", "less than 10 ms"));
         }
         self.backoff.validate()
     }
@@ -129,6 +141,9 @@ impl Backoff {
         if self.initial.is_zero() {
             return Err(ConfigError::new("backoff.initial", "zero"));
         }
+        if self.initial < SHORTEST {
+            return Err(ConfigError::new("backoff.initial", "less than 10 ms"));
+        }
         if self.max < self.initial {
             return Err(ConfigError::new("backoff.max", "less than backoff.initial"));
         }
@@ -158,7 +173,7 @@ macro_rules! transport_setters {
         }
 
         /// Sets the time after which the server is asked to end a watch; each asks for one drawn between this and
-        /// twice this. Default: 290 seconds; less than a second is an error.
+        /// twice this. Default: 290 seconds; less than a second and more than 30 days are errors.
         #[must_use]
         pub fn watch_timeout(mut self, timeout: std::time::Duration) -> Self {
             self.spec.transport.watch_timeout = timeout;
@@ -166,14 +181,15 @@ macro_rules! transport_setters {
         }
 
         /// Sets how long a watch may bring nothing, not even a bookmark, before it is taken for dead. Default: 150
-        /// seconds; zero is an error.
+        /// seconds; less than 10 milliseconds is an error.
         #[must_use]
         pub fn idle_limit(mut self, limit: std::time::Duration) -> Self {
             self.spec.transport.idle_limit = limit;
             self
         }
 
-        /// Sets the waits between attempts that fail. Default: 800 milliseconds to 30 seconds, doubling, with jitter.
+        /// Sets the waits between attempts that fail. Default: 800 milliseconds to 30 seconds, doubling, with jitter;
+        /// a first wait of less than 10 milliseconds is an error.
         #[must_use]
         pub fn backoff(mut self, backoff: crate::Backoff) -> Self {
             self.spec.transport.backoff = backoff;

@@ -170,3 +170,30 @@ async fn a_single_watcher_is_a_member_like_others() {
     settle(secs(1)).await;
     assert_eq!(story.all(), ["Some(Some(\"y\"))"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_nobody_holds_any_more_does_not_mute_its_members() {
+    let server = server([config_map("a", "x")]).await;
+    let group = SyncGroup::new();
+    let (watcher, record) = member(&server, &group, MAPS, "maps");
+    watcher.wait_for_sync(LONG).await.unwrap();
+    let other = group.clone();
+    drop(group);
+    server.apply(config_map("a", "y")).unwrap();
+    settle(secs(60)).await;
+    assert_eq!(record.len(), 0, "another member might still join");
+    drop(other);
+    settle(secs(1)).await;
+    assert_eq!(record.totals(), (0, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_was_never_started_is_told_as_such() {
+    let server = server([]).await;
+    let group = SyncGroup::new();
+    let watcher = Watcher::builder(server.client(), config()).sync_group(&group, "never").build().unwrap();
+    let error = group.wait(Deadline::no_progress(secs(20))).await.unwrap_err();
+    let text = "not synced, and no progress for 20s: never (0 objects, not started: call run or spawn)";
+    assert_eq!(error.to_string(), text);
+    drop(watcher);
+}

@@ -12,7 +12,7 @@ async fn phases_from_start_to_end() {
     server.faults().on(List::of(MAPS)).always().delay(ms(10));
     let first = server.faults().on(List::of(MAPS)).nth(1).hold();
     let watcher = Watcher::builder(server.client(), paged().page_size(100)).build().unwrap();
-    assert_eq!(watcher.status().phase, Phase::Starting);
+    assert_eq!(watcher.status().phase, Phase::NotStarted);
     let watcher = watcher.spawn();
     first.wait_for(1).await;
     let status = watcher.status();
