@@ -18,6 +18,8 @@ mod lists;
 mod logs;
 mod namespaces;
 mod promises;
+#[cfg(feature = "cached")]
+mod review_cached;
 mod review_group;
 mod review_held;
 mod review_restored;
