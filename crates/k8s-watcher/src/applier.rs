@@ -12,7 +12,7 @@ use k8s_store::{KeyIssues, Writer};
 use k8s_types::{Change, ChangeStats, Object, ObjectKey, SelfWriteFilter};
 use tokio::time::Instant;
 
-use self::held::{Event, Held};
+use self::held::{Decided, Event, Held};
 use crate::cache_link::CacheLink;
 use crate::driver::{Origin, Outlived, Sink, is_before};
 use crate::frame::BadObject;
@@ -105,9 +105,9 @@ impl Applier {
         self.carry_out(transition, &object, origin, is_own);
     }
 
-    /// What comes now may be later than what is held, and must not go before it.
-    fn release_held(&mut self) {
-        for (event, is_own) in self.held.release() {
+    /// What comes now may be later than what was held, and must not go before it.
+    fn apply_released(&mut self, released: Vec<Decided>) {
+        for (event, is_own) in released {
             self.apply(event, Origin::Live, is_own);
         }
     }
@@ -178,9 +178,8 @@ impl Sink for Applier {
     fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) {
         let Some((namespace, name)) = bad.name.as_deref().map(|name| (bad.namespace.as_deref(), name)) else { return };
         if is_delete {
-            for (event, is_own) in self.held.release_of(&ObjectKey::new(namespace, name)) {
-                self.apply(event, Origin::Live, is_own);
-            }
+            let released = self.held.release_of(&ObjectKey::new(namespace, name));
+            self.apply_released(released);
         }
         let Some(kept) = self.writer.get(namespace, name) else { return };
         let versions_hold = origin.versions_hold() && !self.outlived.has(namespace, name);
@@ -208,7 +207,8 @@ impl Sink for Applier {
     }
 
     fn begin_relist(&mut self, namespace: Option<&str>, from_scratch: bool) {
-        self.release_held();
+        let released = self.held.release_in(namespace);
+        self.apply_released(released);
         if from_scratch {
             self.cache.forget();
         }
@@ -282,7 +282,8 @@ impl Sink for Applier {
     }
 
     fn close(&mut self) {
-        self.release_held();
+        let released = self.held.release();
+        self.apply_released(released);
         self.commit();
     }
 }

@@ -12,6 +12,7 @@ use k8s_store::{CacheConfig, CachedStore, Fetch, FetchError, FetchFuture, Memory
 use k8s_types::{ConfigError, Gvr};
 use kube::client::Body;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::cache_link::CacheLink;
@@ -186,14 +187,60 @@ async fn read_body(response: Response<Body>) -> Result<Bytes, ReadError> {
     body.collect().await.map(|body| body.to_bytes()).map_err(|_| ReadError::Body)
 }
 
-/// The first item of a list.
+/// The first item of a list, with the type that the list says: items of built-in kinds have none of their own.
 fn first_item(list: &[u8]) -> Result<Option<Bytes>, FetchError> {
     #[derive(Deserialize)]
     struct List<'a> {
+        #[serde(rename = "apiVersion", default)]
+        api_version: Option<String>,
+        /// Without it the answer is something else, and tells nothing of the object.
+        kind: String,
         #[serde(borrow, default)]
         items: Option<Vec<&'a RawValue>>,
     }
     let list: List<'_> = serde_json::from_slice(list).map_err(|_| FetchError::new(ReadError::NoList))?;
-    let first = list.items.unwrap_or_default().first().map(|item| Bytes::copy_from_slice(item.get().as_bytes()));
-    Ok(first)
+    let Some(item) = list.items.unwrap_or_default().first().map(|item| item.get()) else { return Ok(None) };
+    let kind = list.kind.strip_suffix("List");
+    let typed = list.api_version.as_deref().zip(kind).and_then(|(version, kind)| typed(item, version, kind));
+    Ok(Some(typed.map_or_else(|| Bytes::copy_from_slice(item.as_bytes()), Bytes::from)))
+}
+
+/// An object with a type, if it has none.
+fn typed(object: &str, api_version: &str, kind: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Typed {
+        kind: Option<IgnoredAny>,
+    }
+    let members = object.strip_prefix('{')?.trim_start();
+    let Ok(Typed { kind: None }) = serde_json::from_str(object) else { return None };
+    let (version, kind) = (serde_json::to_string(api_version).ok()?, serde_json::to_string(kind).ok()?);
+    let comma = if members.starts_with('}') { "" } else { "," };
+    Some(format!(r#"{{"apiVersion":{version},"kind":{kind}{comma}{members}"#))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_have_the_type_of_their_list() {
+        let check = |list: &str, expected: Option<&str>| {
+            let item = first_item(list.as_bytes()).expect("a list");
+            assert_eq!(item.as_deref(), expected.map(str::as_bytes), "{list}");
+        };
+        let of = |items: &str| format!(r#"{{"kind":"PodList","apiVersion":"v1","items":{items}}}"#);
+        check(&of(r#"[{"metadata":{}}, 7]"#), Some(r#"{"apiVersion":"v1","kind":"Pod","metadata":{}}"#));
+        check(&of("[{ }]"), Some(r#"{"apiVersion":"v1","kind":"Pod"}"#));
+        check(&of(r#"[{"kind":"Own"}]"#), Some(r#"{"kind":"Own"}"#));
+        check(&of("[7]"), Some("7"));
+        check(&of("[]"), None);
+        check(&of("null"), None);
+        check(r#"{"kind":"PodList","items":[{"a":1}]}"#, Some(r#"{"a":1}"#));
+        check(r#"{"kind":"Odd","apiVersion":"v1","items":[{"a":1}]}"#, Some(r#"{"a":1}"#));
+        for odd in
+            ["", "7", "[]", "{}", r#"{"items":[]}"#, r#"{"kind":"PodList","items":7}"#, r#"{"kind":7,"items":[]}"#]
+        {
+            assert!(first_item(odd.as_bytes()).is_err(), "{odd}");
+        }
+    }
 }

@@ -112,6 +112,7 @@ impl<K: Sink> Driver<K> {
             }
         }
         self.sink.close();
+        self.publish_status();
     }
 
     fn step_all(&mut self, input: impl Fn() -> Input<'static>) {

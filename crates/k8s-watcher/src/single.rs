@@ -50,6 +50,8 @@ pub struct SingleWatcherBuilder {
 ///   is first seen: in the watch or in a later list. Another uid under the name is a delete and a create: two calls.
 /// - Calls come one after the other. While one runs the latest state wins, and a delete between is kept; an object
 ///   that came and went meanwhile is not told.
+/// - An object that cannot be decoded stays as it was, until it is good again or deleted; one that never could be is
+///   told as none. The [status](SingleWatcherHandle::status) counts and names it.
 /// - No change: the same uid and either the same version or equal content apart from `resourceVersion` and ignored
 ///   fields. For kinds without a generation (Secret, ConfigMap) each other update is told;
 ///   [`skip_status_updates`](SingleWatcherConfig::skip_status_updates) leaves out, for kinds with one, those that

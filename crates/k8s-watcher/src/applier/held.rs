@@ -2,7 +2,7 @@
 //!
 //! The echo of a write may overtake the answer to it. Until the answer has come, or the write has failed, the events
 //! of that object wait here in their order; nothing else waits. What is held is bounded, in number and in time:
-//! beyond that, and when a list begins, events are decided by what is known then.
+//! beyond that, and when a list of their namespace begins, events are decided by what is known then.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -101,6 +101,15 @@ impl Held {
         self.len = 0;
         let events = std::mem::take(&mut self.waiting).into_values().flatten();
         self.decide(events)
+    }
+
+    /// Everything of a namespace, or of all, as [`release`](Self::release).
+    pub(super) fn release_in(&mut self, namespace: Option<&str>) -> Vec<Decided> {
+        if namespace.is_none() {
+            return self.release();
+        }
+        let keys: Vec<_> = self.waiting.keys().filter(|key| key.namespace() == namespace).cloned().collect();
+        keys.iter().flat_map(|key| self.release_of(key)).collect()
     }
 
     /// Everything of one object, as [`release`](Self::release).

@@ -20,6 +20,8 @@ mod logs;
 mod metrics;
 mod namespaces;
 mod promises;
+#[cfg(feature = "cached")]
+mod review_cached;
 mod review_group;
 mod review_held;
 mod review_restored;

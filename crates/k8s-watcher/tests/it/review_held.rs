@@ -107,3 +107,40 @@ async fn c49_a_replacement_that_changes_nothing_does_not_eat_the_foreign_event_t
     settle(secs(1)).await;
     assert_eq!(record.totals(), (0, 1, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn c49_what_waits_is_stored_and_counted_when_the_watcher_ends() {
+    let server = server([config_map("a", "x")]).await;
+    let own = SelfWrites::default();
+    let (builder, record) = recorded(&server, config());
+    let watcher = builder.self_writes(own.clone()).spawn().unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    let _guard = own.begin(watcher.resource(), Some("shop"), "b");
+    server.apply(config_map("b", "x")).unwrap();
+    settle(secs(1)).await;
+    assert_eq!((watcher.store().len(), record.len()), (1, 0));
+    let handle = watcher.handle().clone();
+    watcher.shutdown().await;
+    assert_eq!((handle.store().len(), handle.status().objects, record.totals()), (2, 2, (1, 0, 0)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn c49_a_list_of_one_namespace_does_not_end_the_wait_in_another() {
+    let server = server([config_map("a", "x"), config_map_in("pay", "a", "x")]).await;
+    let own = SelfWrites::default();
+    let (builder, record) = recorded(&server, config().namespaces(["shop", "pay"]));
+    let watcher = builder.self_writes(own.clone()).spawn().unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    settle(secs(20)).await;
+    let guard = own.begin(watcher.resource(), Some("shop"), "a");
+    let version = server.apply(config_map("a", "own")).unwrap();
+    settle(secs(1)).await;
+    server.faults().on(Watch::of(MAPS).namespace("pay")).nth(1).gone();
+    server.close_watches();
+    settle(secs(5)).await;
+    assert_eq!((watcher.status().relists, label(&watcher, "a")), (1, Some("x".into())));
+    guard.answered(&version);
+    same_as_served(&watcher, &server).await;
+    settle(secs(1)).await;
+    assert_eq!(record.len(), 0);
+}

@@ -62,16 +62,3 @@ async fn a_name_with_the_characters_of_selectors_is_asked_for_as_it_is() {
     let present = watcher.wait_for_sync(secs(30)).await.unwrap();
     assert_eq!(present.as_ref().map(Object::name), Some(name));
 }
-
-#[cfg(feature = "cached")]
-#[tokio::test(start_paused = true)]
-async fn a_read_by_a_name_with_the_characters_of_selectors_is_no_error() {
-    let server = server([config_map("a", "x")]).await;
-    let config = config().label_selector("app=x");
-    let watcher = k8s_watcher::Watcher::builder(server.client(), config).cached(Default::default()).spawn().unwrap();
-    watcher.wait_for_sync(LONG).await.unwrap();
-    for name in ["a,b", "a=b", "a,metadata.namespace=shop", "a\\"] {
-        assert_eq!(watcher.store().by_name(Some("shop"), name).await.unwrap(), None, "{name}");
-    }
-    assert!(watcher.store().by_name(Some("shop"), "a").await.unwrap().is_some());
-}

@@ -255,7 +255,7 @@ async fn errors_and_panics_of_callbacks_leave_the_watcher_alive() {
 #[tokio::test(start_paused = true)]
 async fn start_and_stop() {
     let server = server([secret("a", "1")]).await;
-    server.faults().on(List::of(SECRETS)).times(2).status(503);
+    server.faults().on(Watch::of(SECRETS)).times(2).status(503);
     let (builder, story) = told(&server, Config::new(SECRETS, "shop", "a"));
     let watcher = builder.build().unwrap();
     let handle = watcher.handle().clone();
@@ -263,8 +263,9 @@ async fn start_and_stop() {
     let watcher = watcher.spawn();
     watcher.wait_for_sync(LONG).await.unwrap();
     assert!(handle.is_started() && handle.is_synced() && handle.last_event_time().is_none());
+    assert!(handle.last_watch_error().is_some_and(|e| e.code == Some(503)), "kept after recovery");
     change(&server, secret("a", "2")).await;
-    assert!(handle.last_event_time().is_some() && handle.last_watch_error().is_none());
+    assert!(handle.last_event_time().is_some());
     handle.stop();
     handle.stop();
     watcher.join().await;
