@@ -1,6 +1,6 @@
 //! What a server is made of.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -28,6 +28,8 @@ pub(crate) const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-pu
 pub struct FakeApiServerBuilder {
     kinds: Vec<ResourceKind>,
     objects: Vec<Value>,
+    /// The file of each range of objects that came from one, by where the range begins.
+    files: Vec<(usize, PathBuf)>,
     history: usize,
     journal: usize,
     revision: u64,
@@ -42,6 +44,7 @@ impl FakeApiServerBuilder {
         Self {
             kinds: kind::built_in(),
             objects: Vec::new(),
+            files: Vec::new(),
             history: 10_000,
             journal: 10_000,
             revision: 0,
@@ -104,6 +107,7 @@ impl FakeApiServerBuilder {
         }
         files.sort();
         for path in files {
+            self.files.push((self.objects.len(), path.clone()));
             let text = std::fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
             let value: Value =
                 serde_json::from_slice(&text).map_err(|source| Error::Parse { path: path.clone(), source })?;
@@ -116,6 +120,7 @@ impl FakeApiServerBuilder {
                 }
                 object => self.objects.push(object),
             }
+            self.files.push((self.objects.len(), PathBuf::new()));
         }
         Ok(self)
     }
@@ -222,7 +227,16 @@ impl FakeApiServerBuilder {
         for namespace in NAMESPACES {
             let _ = crate::verb::create::make_namespace(&core, namespace);
         }
-        crate::state::apply_all(&core, self.objects)?;
+        let files = self.files;
+        for (index, object) in self.objects.into_iter().enumerate() {
+            let file =
+                files.iter().rev().find(|(from, _)| *from <= index).filter(|(_, path)| !path.as_os_str().is_empty());
+            let in_file = file.map_or(index, |(from, _)| index - from);
+            crate::state::apply(&core, object, in_file).map_err(|e| match file {
+                Some((_, path)) => Error::Fixture { path: path.clone(), source: Box::new(e) },
+                None => e,
+            })?;
+        }
         let server = FakeApiServer::new(core);
         if let Some(port) = self.port {
             server.listen_on(port).await?;

@@ -25,6 +25,14 @@ pub enum Error {
         /// Where it stops being JSON.
         source: serde_json::Error,
     },
+    /// An object of a fixture cannot be loaded.
+    #[error("cannot load {}", path.display())]
+    Fixture {
+        /// The file.
+        path: PathBuf,
+        /// Why not; places count within the file.
+        source: Box<Error>,
+    },
     /// An object lacks what every object has.
     #[error("object {index} has no {field}")]
     Incomplete {
@@ -34,7 +42,7 @@ pub enum Error {
         field: &'static str,
     },
     /// No kind of this `apiVersion` and `kind` is registered.
-    #[error("no resource is registered for kind {kind} of {api_version}")]
+    #[error("no resource is registered for kind {kind} of {api_version}: add one with `resource`")]
     UnknownKind {
         /// The `apiVersion` of the object.
         api_version: String,

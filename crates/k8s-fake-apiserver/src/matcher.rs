@@ -99,6 +99,16 @@ impl RequestMatcher {
     }
 }
 
+#[track_caller]
+fn assert_resource(text: &str) {
+    let parts: Vec<&str> = text.split('/').collect();
+    let lower =
+        |part: &str| part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.'));
+    let sound = matches!(parts.len(), 2 | 3) && parts.iter().all(|part| !part.is_empty() && lower(part));
+    let hint = if parts.len() == 4 { "; a subresource is chosen by `subresource`" } else { "" };
+    assert!(sound, "{text:?} is no resource such as `v1/pods` or `apps/v1/deployments`{hint}");
+}
+
 macro_rules! verbs {
     ($($(#[$doc:meta])* $name:ident => [$($verb:ident),*];)*) => {$(
         $(#[$doc])*
@@ -107,7 +117,13 @@ macro_rules! verbs {
 
         impl $name {
             /// Requests of this sort for a resource such as `v1/pods` or `apps/v1/deployments`.
+            ///
+            /// # Panics
+            ///
+            /// The text cannot be a resource: a matcher that matches nothing would make a test that tests nothing.
+            #[track_caller]
             pub fn of(resource: &str) -> RequestMatcher {
+                assert_resource(resource);
                 RequestMatcher::new(&[$(Verb::$verb),*], Some(resource))
             }
 

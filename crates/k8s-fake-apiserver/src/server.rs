@@ -158,7 +158,12 @@ impl FakeApiServer {
         state::apply_all(&self.core, objects)
     }
 
-    /// Removes an object at once, finalizers or not. False when there is none.
+    /// Where an object is: without a namespace in the default one, as [`apply`](Self::apply) puts it.
+    fn place<'a>(&'a self, namespaced: bool, namespace: Option<&'a str>) -> Option<&'a str> {
+        namespaced.then(|| namespace.unwrap_or(&self.core.options.default_namespace))
+    }
+
+    /// Removes an object at once, finalizers or not. False when there is none. A missing namespace is `default`.
     ///
     /// # Errors
     /// The resource is not registered.
@@ -166,17 +171,17 @@ impl FakeApiServer {
         let mut log = self.core.log.lock();
         let id = log.id(resource).ok_or_else(|| state::unknown(resource))?;
         let namespaced = log.table(id).is_some_and(|t| t.kind.namespaced);
-        Ok(log.remove(id, &key(namespace.filter(|_| namespaced), name)).is_some())
+        Ok(log.remove(id, &key(self.place(namespaced, namespace), name)).is_some())
     }
 
-    /// An object as it is stored.
+    /// An object as it is stored. A missing namespace is `default`.
     ///
     /// # Errors
     /// The resource is not registered.
     pub fn object(&self, resource: &str, namespace: Option<&str>, name: &str) -> Result<Option<Value>, Error> {
         let log = self.core.log.lock();
         let table = log.named(resource).ok_or_else(|| state::unknown(resource))?;
-        let found = table.objects.get(&*key(namespace.filter(|_| table.kind.namespaced), name)).cloned();
+        let found = table.objects.get(&*key(self.place(table.kind.namespaced, namespace), name)).cloned();
         drop(log);
         Ok(found.map(|o| o.value()))
     }

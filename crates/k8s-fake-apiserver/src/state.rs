@@ -38,7 +38,11 @@ pub(crate) fn apply(core: &Core, object: Value, index: usize) -> Result<Arc<Stor
 
 /// Checks what every object must have, and fills in namespace and defaults.
 pub(crate) fn complete(core: &Core, kind: &ResourceKind, object: Value, index: usize) -> Result<Value, Error> {
-    let mut object = prepare::typed(kind, object).map_err(|status| refused(&json!({}), status))?;
+    // The object is used up if it is refused.
+    let names = json!({"kind": object["kind"], "metadata": {
+        "namespace": object["metadata"]["namespace"], "name": object["metadata"]["name"]
+    }});
+    let mut object = prepare::typed(kind, object).map_err(|status| refused(&names, status))?;
     if meta(&object, "name").is_empty() {
         return Err(Error::Incomplete { index, field: "metadata.name" });
     }
@@ -87,11 +91,8 @@ pub(crate) fn unknown(resource: &str) -> Error {
 }
 
 fn refused(object: &Value, status: crate::status::Status) -> Error {
-    let name = format!(
-        "{} {}/{}",
-        object["kind"].as_str().unwrap_or("object"),
-        meta(object, "namespace"),
-        meta(object, "name")
-    );
+    let (namespace, name) = (meta(object, "namespace"), meta(object, "name"));
+    let slash = if namespace.is_empty() { "" } else { "/" };
+    let name = format!("{} {namespace}{slash}{name}", object["kind"].as_str().unwrap_or("object"));
     Error::Refused { object: name, status: Box::new(status) }
 }

@@ -147,3 +147,39 @@ async fn requests_take_no_time_of_the_paused_clock() {
     }
     assert_eq!(started.elapsed(), Duration::ZERO);
 }
+
+#[tokio::test(start_paused = true)]
+async fn errors_of_fixtures_name_file_and_object() {
+    let check = async |text: &str, expected: &[&str]| {
+        let pod = r#"[{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}]"#;
+        let folder = Folder::new("broken", &[("a.json", pod), ("b.json", text)]);
+        let error = FakeApiServer::builder().load_dir(&folder.0).unwrap().start().await.unwrap_err();
+        let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+        let all = format!("{error}: {cause}");
+        assert!(expected.iter().all(|part| all.contains(part)) && all.contains("b.json"), "{all}");
+    };
+    check(r#"{"apiVersion": "v1", "kind": "Widget", "metadata": {"name": "w"}}"#, &["kind Widget of v1", "`resource`"])
+        .await;
+    check("{}", &["object 0 has no apiVersion"]).await;
+    let odd =
+        r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "odd", "namespace": "shop", "labels": {"a": 1}}}"#;
+    check(odd, &["refused Pod shop/odd"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_without_a_namespace_is_found_where_it_was_put() {
+    let server = FakeApiServer::builder().start().await.unwrap();
+    server.apply(serde_json::json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})).unwrap();
+    assert!(server.object("v1/pods", None, "p").unwrap().is_some());
+    assert!(server.delete("v1/pods", None, "p").unwrap());
+    assert!(server.object("v1/pods", Some("default"), "p").unwrap().is_none());
+}
+
+#[test]
+fn a_matcher_of_no_resource_is_no_matcher() {
+    for text in ["", "pods", "Pods", "v1/Pods", "v1/", "/pods", "networking.k8s.io/v1/ingresses/status"] {
+        let made = std::panic::catch_unwind(|| k8s_fake_apiserver::List::of(text));
+        assert!(made.is_err(), "{text:?}");
+    }
+    let _ = k8s_fake_apiserver::List::of("networking.k8s.io/v1/ingresses");
+}
