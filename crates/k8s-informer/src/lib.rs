@@ -54,6 +54,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Depending on it
+//!
+//! A program also says which version of the Kubernetes API it is built for, since kube's types need one:
+//! `k8s-openapi = { version = "0.29", features = ["latest"] }`. `run` takes the `CancellationToken` of `tokio-util`, and
+//! writes go through `kube::Api`: depend on `kube` 5 with the feature `client` for those.
+//!
 //! # Features
 //!
 //! | feature | default | what it does |

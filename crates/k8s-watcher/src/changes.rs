@@ -23,7 +23,9 @@ pub struct Batch {
     pub stats: ChangeStats,
     /// What is different from the former batch, ordered by namespace and name: one entry an object, with the state
     /// that `snapshot` has. An object that is again as it was has none. One that was deleted and created again under
-    /// its name (another uid) has two, the delete first. A delete has the object's last state.
+    /// its name (another uid) has two, the delete first. A delete has the object's last state. Own writes that a
+    /// [`SelfWriteFilter`](k8s_types::SelfWriteFilter) recognised are left out: they are in `snapshot`, and a later entry
+    /// may build on one.
     pub changes: Vec<Change>,
     /// This is the subscriber's first batch: `changes` has each present object as created, and `stats` count
     /// them.

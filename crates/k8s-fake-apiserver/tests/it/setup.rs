@@ -54,7 +54,11 @@ async fn wrong_objects_are_named() {
     check(json!({"kind": "Pod"}), "object 1 has no apiVersion").await;
     check(json!({"apiVersion": "v1"}), "object 1 has no kind").await;
     check(json!({"apiVersion": "v1", "kind": "Pod"}), "object 1 has no metadata.name").await;
-    check(json!({"apiVersion": "v1", "kind": "Pot"}), "no resource is registered for kind Pot of v1").await;
+    check(
+        json!({"apiVersion": "v1", "kind": "Pot"}),
+        "no resource is registered for kind Pot of v1: add one with `resource`",
+    )
+    .await;
     let server = server().await;
     assert_eq!(server.objects("v1/pots").unwrap_err().to_string(), "no resource v1/pots is registered");
     assert!(server.delete("v1/pots", None, "a").is_err() && server.object("v1/pots", None, "a").is_err());
