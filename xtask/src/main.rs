@@ -11,6 +11,7 @@ mod metadata;
 mod msrv;
 mod package;
 mod run;
+mod soak;
 mod test;
 mod tidy;
 
@@ -29,6 +30,8 @@ cargo xtask TASK
   deny                licences, sources and duplicate versions (needs cargo-deny)
   bench [--pods N] [--runs N]
                       us beside kube's reflector on the same Pods of the embedded server: memory, CPU, look-ups, updates
+  soak [--histories N] [--seed S]
+                      random histories of servers, faults and watchers, each against its model
   control-plane ...   the real etcd and kube-apiserver: build | start DIR | stop DIR";
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         ["msrv"] => msrv::run(),
         ["deny"] => deny::run(),
         ["bench", ref rest @ ..] => bench::bench(rest),
+        ["soak", ref rest @ ..] => soak::soak(rest),
         ["control-plane", ref rest @ ..] if !rest.is_empty() => control_plane::run(rest),
         _ => {
             eprintln!("{USAGE}");

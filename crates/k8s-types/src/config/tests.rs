@@ -104,7 +104,7 @@ fn everything_round_trips_through_json() {
         .page_size(50)
         .watch_timeout(Duration::from_secs(60))
         .idle_limit(Duration::from_millis(1_500))
-        .backoff(Backoff::new(Duration::from_millis(1), Duration::from_secs(2)).factor(1.5));
+        .backoff(Backoff::new(Duration::from_millis(15), Duration::from_secs(2)).factor(1.5));
     let value = serde_json::to_value(&config).expect("json");
     assert_eq!(value["debounce"], "1500us");
     assert_eq!(value["transport"]["idleLimit"], "1500ms");

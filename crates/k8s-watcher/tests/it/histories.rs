@@ -1,7 +1,8 @@
 //! Random histories of a cluster and of its faults: in the end the store is what the server has, and everybody who
 //! listened knows it.
 //!
-//! `K8S_WATCHER_HISTORIES` sets how many are played, `K8S_WATCHER_SEED` plays the one of that seed.
+//! `K8S_WATCHER_HISTORIES` sets how many are played, `K8S_WATCHER_FIRST` from which seed on; `K8S_WATCHER_SEED` plays the
+//! one of that seed.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -24,17 +25,9 @@ const HISTORIES: u64 = 300;
 /// How far a restored cluster goes back: further than a history gets on.
 const SET_BACK: u64 = 10_000;
 
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn whatever_happens_the_store_ends_as_the_server_is() {
-    let seeds = match variable("K8S_WATCHER_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..variable("K8S_WATCHER_HISTORIES").unwrap_or(HISTORIES),
-    };
-    for seed in seeds {
+    for seed in seeds(HISTORIES) {
         let story = Story::default();
         let played = std::panic::catch_unwind(AssertUnwindSafe(|| play(seed, &story)));
         assert!(played.is_ok(), "K8S_WATCHER_SEED={seed} repeats it:\n{}", story.all().join("\n"));

@@ -1,7 +1,8 @@
 //! Random histories of one object and of its server's faults: what a single watcher tells is a true story of the object,
 //! with gaps, and ends at the present.
 //!
-//! `K8S_WATCHER_HISTORIES` sets how many are played, `K8S_WATCHER_SEED` plays the one of that seed.
+//! `K8S_WATCHER_HISTORIES` sets how many are played, `K8S_WATCHER_FIRST` from which seed on; `K8S_WATCHER_SEED` plays the
+//! one of that seed.
 
 use std::panic::AssertUnwindSafe;
 
@@ -20,17 +21,9 @@ const HISTORIES: u64 = 300;
 /// How far a restored cluster goes back: further than a history gets on.
 const SET_BACK: u64 = 10_000;
 
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn whatever_happens_what_is_told_is_the_objects_story() {
-    let seeds = match variable("K8S_WATCHER_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..variable("K8S_WATCHER_HISTORIES").unwrap_or(HISTORIES),
-    };
-    for seed in seeds {
+    for seed in seeds(HISTORIES) {
         let story = Story::default();
         let played = std::panic::catch_unwind(AssertUnwindSafe(|| play(seed, &story)));
         assert!(played.is_ok(), "K8S_WATCHER_SEED={seed} repeats it:\n{}", story.all().join("\n"));

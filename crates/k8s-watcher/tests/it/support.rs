@@ -241,3 +241,13 @@ impl Replay {
         assert!(state.iter().zip(known).all(|(a, b)| a.uid() == b.uid() && a.same_content(b)));
     }
 }
+
+/// The seeds of the random histories that are to be played.
+pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
+    let variable = |name: &str| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
+    if let Some(seed) = variable("K8S_WATCHER_SEED") {
+        return seed..seed + 1;
+    }
+    let first = variable("K8S_WATCHER_FIRST").unwrap_or(0);
+    first..first + variable("K8S_WATCHER_HISTORIES").unwrap_or(count)
+}
