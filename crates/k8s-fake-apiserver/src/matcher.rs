@@ -104,7 +104,9 @@ fn assert_resource(text: &str) {
     let parts: Vec<&str> = text.split('/').collect();
     let lower =
         |part: &str| part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.'));
-    let sound = matches!(parts.len(), 2 | 3) && parts.iter().all(|part| !part.is_empty() && lower(part));
+    // Without a text: discovery and the like.
+    let sound =
+        text.is_empty() || matches!(parts.len(), 2 | 3) && parts.iter().all(|part| !part.is_empty() && lower(part));
     let hint = if parts.len() == 4 { "; a subresource is chosen by `subresource`" } else { "" };
     assert!(sound, "{text:?} is no resource such as `v1/pods` or `apps/v1/deployments`{hint}");
 }
@@ -116,7 +118,8 @@ macro_rules! verbs {
         pub struct $name;
 
         impl $name {
-            /// Requests of this sort for a resource such as `v1/pods` or `apps/v1/deployments`.
+            /// Requests of this sort for a resource such as `v1/pods` or `apps/v1/deployments`; with an empty text those
+            /// that are about no objects, such as discovery.
             ///
             /// # Panics
             ///
