@@ -49,7 +49,7 @@ pub struct SingleWatcherBuilder {
 /// - From then on `on_change` is called with the object after each change, and with none after a delete, wherever that
 ///   is first seen: in the watch or in a later list. Another uid under the name is a delete and a create: two calls.
 /// - Calls come one after the other. While one runs the latest state wins, and a delete between is kept; an object
-///   that came and went meanwhile is not told.
+///   that came and went meanwhile is not told, nor one that is again as it was told last.
 /// - An object that cannot be decoded stays as it was, until it is good again or deleted; one that never could be is
 ///   told as none. The [status](SingleWatcherHandle::status) counts and names it.
 /// - No change: the same uid and either the same version or equal content apart from `resourceVersion` and ignored

@@ -10,8 +10,8 @@ pub(super) struct News {
     current: Option<Object>,
     /// Counts the objects that had the name: a new uid is another one.
     incarnation: u64,
-    /// Which of them the user was told last, if it was not told that it is gone.
-    told: Option<u64>,
+    /// Which of them the user was told last and in which state, if it was not told that it is gone.
+    told: Option<(u64, Object)>,
     /// The present state is news.
     is_news: bool,
 }
@@ -42,22 +42,27 @@ impl News {
     /// The user learns of the present state by other means.
     pub(super) fn know(&mut self) -> Option<Object> {
         self.is_news = false;
-        self.told = self.current.as_ref().map(|_| self.incarnation);
+        self.told = self.current.clone().map(|object| (self.incarnation, object));
         self.current.clone()
     }
 
     /// What is to be told next.
     pub(super) fn next(&mut self) -> Option<Option<Object>> {
-        let present = self.current.as_ref().map(|_| self.incarnation);
-        if self.told.is_some() && self.told != present {
+        let same = |(told, _): &(u64, Object)| self.current.is_some() && *told == self.incarnation;
+        if self.told.as_ref().is_some_and(|told| !same(told)) {
             self.told = None;
             return Some(None);
         }
-        if std::mem::take(&mut self.is_news) && present.is_some() {
-            self.told = present;
-            return Some(self.current.clone());
+        if !std::mem::take(&mut self.is_news) {
+            return None;
         }
-        None
+        let object = self.current.clone()?;
+        // It may have gone and come back to what it was.
+        if self.told.as_ref().is_some_and(|(_, told)| told.same_content(&object)) {
+            return None;
+        }
+        self.told = Some((self.incarnation, object.clone()));
+        Some(Some(object))
     }
 }
 
@@ -69,7 +74,7 @@ mod tests {
     use super::*;
 
     fn version(n: u64) -> Object {
-        object!({"metadata": {"name": "a", "resourceVersion": n.to_string()}})
+        object!({"metadata": {"name": "a", "resourceVersion": n.to_string()}, "data": n})
     }
 
     fn told(news: &mut News) -> Vec<Option<String>> {
@@ -105,6 +110,22 @@ mod tests {
         news.appeared(version(9));
         news.gone(); // it came and went: nothing to say
         assert_eq!(told(&mut news), []);
+    }
+
+    #[test]
+    fn what_is_again_as_it_was_told_is_not_told_again() {
+        let as_of = |version: u64, data: u64| object!({"metadata": {"name": "a", "resourceVersion": version.to_string()}, "data": data});
+        let mut news = News::default();
+        news.appeared(as_of(1, 1));
+        assert_eq!(told(&mut news), [some("1")]);
+        news.moved_on(as_of(2, 2), true);
+        news.moved_on(as_of(3, 1), true);
+        assert_eq!(told(&mut news), []);
+        news.moved_on(as_of(4, 2), true);
+        assert_eq!(told(&mut news), [some("4")]);
+        // Another object in the same state is another object.
+        news.appeared(as_of(5, 2));
+        assert_eq!(told(&mut news), [None, some("5")]);
     }
 
     #[test]
