@@ -11,6 +11,7 @@ use k8s_types::ChangeStats;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::WatcherHandle;
+use crate::control::Control;
 
 /// What a callback is given: what happened and where it can be read.
 #[derive(Clone, Debug)]
@@ -64,7 +65,7 @@ pub(crate) struct Callback<A> {
 
 /// How a callback ended.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Ending {
+enum Ending {
     Done,
     Failed(String),
     Panicked,
@@ -98,7 +99,7 @@ impl<A: Send + 'static> Callback<A> {
     }
 
     /// Runs the callback to its end; a panic in it is an ending like others.
-    pub(crate) async fn call(&self, argument: A) -> Ending {
+    async fn call(&self, argument: A) -> Ending {
         let start = self.start.clone();
         // Starting fails only outside a runtime or when it shuts down; that is no reason to take the watcher along.
         let started = std::panic::catch_unwind(AssertUnwindSafe(|| start(argument)));
@@ -108,6 +109,20 @@ impl<A: Send + 'static> Callback<A> {
             Ok(Some(message)) => Ending::Failed(message),
             Err(e) if e.is_panic() => Ending::Panicked,
             Err(_) => Ending::Done,
+        }
+    }
+
+    /// Runs the callback to its end, and says in log and status what went wrong with it. None is fine.
+    pub(crate) async fn tell(callback: Option<&Self>, name: &'static str, argument: A, control: &Control) {
+        let Some(callback) = callback else { return };
+        let resource = &control.resource;
+        match callback.call(argument).await {
+            Ending::Done => {}
+            Ending::Failed(error) => tracing::warn!(%resource, callback = name, error, "callback failed"),
+            Ending::Panicked => {
+                control.status.update(|s| s.callback_panics += 1);
+                tracing::error!(%resource, callback = name, "callback panicked");
+            }
         }
     }
 }

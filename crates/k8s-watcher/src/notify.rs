@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::callback::{Callback, ChangeContext, Ending};
+use crate::callback::{Callback, ChangeContext};
 use crate::debounce::{Debouncer, Decision};
 use crate::group::Gate;
 use crate::handle::{Shared, WatcherHandle};
@@ -184,10 +184,8 @@ impl<S: Clone + Send + 'static> Notifier<S> {
         };
         stats.is_initial_sync = !synced;
         self.debouncer.started(Instant::now());
-        if let Some(callback) = &self.callbacks.on_change {
-            let ending = callback.call(self.context(stats)).await;
-            self.ended("on_change", &ending);
-        }
+        let callback = self.callbacks.on_change.as_ref();
+        Callback::tell(callback, "on_change", self.context(stats), &self.shared.control).await;
         self.debouncer.finished();
     }
 
@@ -204,8 +202,8 @@ impl<S: Clone + Send + 'static> Notifier<S> {
         tracing::info!(resource = %self.shared.control.resource, objects, "synced");
         if let Some(callback) = &self.callbacks.on_sync_complete {
             self.debouncer.hold();
-            let ending = callback.call((self.context(ChangeStats::default()), objects)).await;
-            self.ended("on_sync_complete", &ending);
+            let argument = (self.context(ChangeStats::default()), objects);
+            Callback::tell(Some(callback), "on_sync_complete", argument, &self.shared.control).await;
             self.debouncer.finished();
         }
     }
@@ -213,18 +211,6 @@ impl<S: Clone + Send + 'static> Notifier<S> {
     fn context(&self, stats: ChangeStats) -> ChangeContext<S> {
         let snapshot = self.shared.store.snapshot();
         ChangeContext { snapshot, stats, watcher: WatcherHandle::new(self.shared.clone(), self.store.clone()) }
-    }
-
-    fn ended(&self, callback: &'static str, ending: &Ending) {
-        let resource = &self.shared.control.resource;
-        match ending {
-            Ending::Done => {}
-            Ending::Failed(error) => tracing::warn!(%resource, callback, error, "callback failed"),
-            Ending::Panicked => {
-                self.shared.control.status.update(|s| s.callback_panics += 1);
-                tracing::error!(%resource, callback, "callback panicked");
-            }
-        }
     }
 }
 

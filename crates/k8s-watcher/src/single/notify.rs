@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_types::Object;
 
 use super::Shared;
-use crate::callback::{Callback, Ending};
+use crate::callback::Callback;
 use crate::group::Gate;
 
 /// The user's side.
@@ -41,7 +41,7 @@ impl Notifier {
         loop {
             let ended = shared.ended.is_cancelled();
             while let Some(object) = self.next() {
-                self.call("on_change", self.callbacks.on_change.as_ref(), object).await;
+                Callback::tell(self.callbacks.on_change.as_ref(), "on_change", object, &shared.control).await;
             }
             if ended {
                 return;
@@ -64,19 +64,6 @@ impl Notifier {
         control.status.synced(usize::from(object.is_some()));
         self.gate.synced();
         tracing::info!(resource = %control.resource, present = object.is_some(), "synced");
-        self.call("on_sync_complete", self.callbacks.on_sync_complete.as_ref(), object).await;
-    }
-
-    async fn call(&self, name: &'static str, callback: Option<&Callback<Option<Object>>>, object: Option<Object>) {
-        let Some(callback) = callback else { return };
-        let resource = &self.shared.control.resource;
-        match callback.call(object).await {
-            Ending::Done => {}
-            Ending::Failed(error) => tracing::warn!(%resource, callback = name, error, "callback failed"),
-            Ending::Panicked => {
-                self.shared.control.status.update(|s| s.callback_panics += 1);
-                tracing::error!(%resource, callback = name, "callback panicked");
-            }
-        }
+        Callback::tell(self.callbacks.on_sync_complete.as_ref(), "on_sync_complete", object, control).await;
     }
 }

@@ -5,7 +5,6 @@
 //! one of that seed.
 
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,11 +26,7 @@ const SET_BACK: u64 = 10_000;
 
 #[test]
 fn whatever_happens_the_store_ends_as_the_server_is() {
-    for seed in seeds(HISTORIES) {
-        let story = Story::default();
-        let played = std::panic::catch_unwind(AssertUnwindSafe(|| play(seed, &story)));
-        assert!(played.is_ok(), "K8S_WATCHER_SEED={seed} repeats it:\n{}", story.all().join("\n"));
-    }
+    play_all(HISTORIES, play);
 }
 
 fn play(seed: u64, story: &Story) {

@@ -4,8 +4,6 @@
 //! `K8S_WATCHER_HISTORIES` sets how many are played, `K8S_WATCHER_FIRST` from which seed on; `K8S_WATCHER_SEED` plays the
 //! one of that seed.
 
-use std::panic::AssertUnwindSafe;
-
 use fastrand::Rng;
 use k8s_fake_apiserver::{Any, FakeApiServer, FaultRule, List, Replica, Status, StreamingLists, Watch};
 use k8s_types::{ListMode, Object, SingleWatcherConfig};
@@ -23,11 +21,7 @@ const SET_BACK: u64 = 10_000;
 
 #[test]
 fn whatever_happens_what_is_told_is_the_objects_story() {
-    for seed in seeds(HISTORIES) {
-        let story = Story::default();
-        let played = std::panic::catch_unwind(AssertUnwindSafe(|| play(seed, &story)));
-        assert!(played.is_ok(), "K8S_WATCHER_SEED={seed} repeats it:\n{}", story.all().join("\n"));
-    }
+    play_all(HISTORIES, play);
 }
 
 fn play(seed: u64, story: &Story) {

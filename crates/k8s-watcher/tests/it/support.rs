@@ -242,8 +242,18 @@ impl Replay {
     }
 }
 
+/// Plays random histories: as many as wanted, or those that the environment asks for. The first that panics ends it,
+/// with its seed and its story.
+pub(crate) fn play_all(count: u64, play: fn(u64, &Story)) {
+    for seed in seeds(count) {
+        let story = Story::default();
+        let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play(seed, &story)));
+        assert!(played.is_ok(), "K8S_WATCHER_SEED={seed} repeats it:\n{}", story.all().join("\n"));
+    }
+}
+
 /// The seeds of the random histories that are to be played.
-pub(crate) fn seeds(count: u64) -> std::ops::Range<u64> {
+fn seeds(count: u64) -> std::ops::Range<u64> {
     let variable = |name: &str| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
     if let Some(seed) = variable("K8S_WATCHER_SEED") {
         return seed..seed + 1;
