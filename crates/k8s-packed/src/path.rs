@@ -106,6 +106,16 @@ impl Path {
             && self.steps.iter().zip(&other.steps).all(|(own, theirs)| *own == Step::Wildcard || own == theirs)
     }
 
+    /// Whether this step names a label or an annotation and a bare name follows: written with dots, the two would be
+    /// read as one key whose dots were not escaped.
+    fn reads_as_cut_key(&self, at: usize) -> bool {
+        matches!(self.steps.get(at + 1), Some(Step::Member(next)) if is_bare(next))
+            && matches!(
+                &self.steps[..at],
+                [.., Step::Member(parent), Step::Member(map)] if parse::holds_texts(Some(parent), map)
+            )
+    }
+
     /// Whether the path has a wildcard, that is, whether it can select more than one value.
     pub fn has_wildcard(&self) -> bool {
         self.steps.contains(&Step::Wildcard)
@@ -132,7 +142,7 @@ impl fmt::Display for Path {
         }
         for (i, step) in self.steps.iter().enumerate() {
             match step {
-                Step::Member(name) if is_bare(name) => {
+                Step::Member(name) if is_bare(name) && !self.reads_as_cut_key(i) => {
                     if i > 0 {
                         f.write_str(".")?;
                     }

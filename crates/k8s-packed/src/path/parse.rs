@@ -264,7 +264,7 @@ fn check_label_keys(parts: &[Part]) -> Result<(), PathError> {
             continue;
         };
         let key: Vec<&str> = parts[i + 1..].iter().take_while(|p| p.dotted).map_while(Part::name).collect();
-        let text_values = matches!(map, "labels" | "annotations") && i > 0 && parts[i - 1].name() == Some("metadata");
+        let text_values = holds_texts(i.checked_sub(1).and_then(|parent| parts[parent].name()), map);
         let slash = key.iter().skip(1).any(|name| name.contains('/'));
         if key.len() < 2 || !(slash || text_values) {
             continue;
@@ -282,6 +282,11 @@ fn check_label_keys(parts: &[Part]) -> Result<(), PathError> {
             .hint(format!("write {}", Path::from_steps(steps))));
     }
     Ok(())
+}
+
+/// Whether the member `map` of `parent` is a map whose values are text, so that nothing can follow one of its keys.
+pub(super) fn holds_texts(parent: Option<&str>, map: &str) -> bool {
+    matches!(map, "labels" | "annotations") && parent == Some("metadata")
 }
 
 // === cursor ===
