@@ -7,6 +7,7 @@ mod control_plane;
 mod deny;
 mod docs;
 mod examples;
+mod loom;
 mod metadata;
 mod msrv;
 mod package;
@@ -32,6 +33,7 @@ cargo xtask TASK
                       us beside kube's reflector on the same Pods of the embedded server: memory, CPU, look-ups, updates
   soak [--histories N] [--seed S]
                       random histories of servers, faults and watchers, each against its model
+  loom                models of how threads meet, in every order
   control-plane ...   the real etcd and kube-apiserver: build | start DIR | stop DIR";
 
 fn main() -> ExitCode {
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         ["deny"] => deny::run(),
         ["bench", ref rest @ ..] => bench::bench(rest),
         ["soak", ref rest @ ..] => soak::soak(rest),
+        ["loom"] => loom::run_models(),
         ["control-plane", ref rest @ ..] if !rest.is_empty() => control_plane::run(rest),
         _ => {
             eprintln!("{USAGE}");
