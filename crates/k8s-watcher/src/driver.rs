@@ -321,6 +321,7 @@ impl<K: Sink> Driver<K> {
         let progress: Vec<_> = self.scopes.iter().map(|s| s.engine.progress()).collect();
         let phase = progress.iter().map(|p| p.phase).reduce(worse).unwrap_or_default();
         let last_contact = progress.iter().map(|p| p.last_contact).min().flatten();
+        let current_at = progress.iter().map(|p| p.current_at).min().flatten();
         let resource_version = match &self.scopes[..] {
             [scope] => scope.engine.resume_version().map(str::to_owned),
             _ => None,
@@ -332,6 +333,7 @@ impl<K: Sink> Driver<K> {
             s.failures = self.failures;
             s.phase = phase;
             s.last_contact = last_contact;
+            s.current_at = current_at;
             s.resource_version = resource_version;
             s.relists = progress.iter().map(|p| p.relists).sum();
             s.restarts = progress.iter().map(|p| p.restarts).sum();

@@ -159,7 +159,12 @@ impl Engine {
         let suspect = self.relist.take().is_some_and(|relist| relist.suspect);
         self.resume = Some(version.to_owned());
         self.progress.synced = true;
-        self.failures = 0;
+        self.progress.current_at = Some(now);
+        // A list that only stands in for watches that do not work heals nothing.
+        let stands_in = self.churn > 1;
+        if !stands_in {
+            self.failures = 0;
+        }
         self.silent = 0;
         self.rejected = 0;
         self.behind_since = None;
@@ -169,7 +174,9 @@ impl Engine {
             self.note_refusal("the initial stream stays silent", out);
         }
         self.settle(now);
-        self.episode.recover(out);
+        if !stands_in {
+            self.episode.recover(out);
+        }
     }
 
     fn note_refusal(&mut self, message: &str, out: &mut Vec<Action>) {
@@ -308,6 +315,7 @@ impl Engine {
             request.moved = true;
         }
         self.distrust_streams = false;
+        self.expects_bookmarks = true;
         self.progress.reopening = true;
         self.finish_relist(version, now, out);
     }

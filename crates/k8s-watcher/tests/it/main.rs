@@ -3,6 +3,7 @@
 mod auto_traits;
 mod bad_objects;
 mod basics;
+mod blind;
 mod build_errors;
 #[cfg(feature = "cached")]
 mod cached;
