@@ -187,9 +187,12 @@ impl Collector for Metrics {
         let age = |moment: Option<Instant>| {
             moment.map(|m| now.saturating_duration_since(m)).as_ref().map(Duration::as_secs_f64)
         };
-        sheet.gauge("watcher_stale", "How long ago the store was last known to be current", Some(&Unit::Seconds), |r| {
-            age(r.status.current_at)
-        })?;
+        sheet.gauge(
+            "watcher_stale",
+            "How long ago the store was last known to be current",
+            Some(&Unit::Seconds),
+            |r| age(r.status.current_at),
+        )?;
         let callback = "For how long the callback that runs has been running";
         sheet.gauge("watcher_running_callback", callback, Some(&Unit::Seconds), |r| age(r.status.callback_since))?;
         sheet.gauge("watcher_last_contact", "For how long the server has said nothing", Some(&Unit::Seconds), |r| {

@@ -1,5 +1,7 @@
 //! Reading the full state: as a stream that is closed by a marked bookmark, or in pages.
 
+use std::time::Duration;
+
 use super::version::{is_before, is_usable};
 use super::*;
 
@@ -116,6 +118,7 @@ impl Engine {
         }
         let in_pages = relist.is_continuing() || relist.paged || relist.paged_once || relist.suspect;
         if may_stream && !in_pages {
+            self.asked_for = Duration::from_secs(seconds);
             out.push(Action::Watch(WatchQuery::Initial { not_older_than, timeout_seconds: seconds }));
             return RequestKind::Stream;
         }
@@ -276,7 +279,8 @@ impl Engine {
             request.heard = true;
             if kind != EventKind::Added {
                 // Initial events are additions: this is a change, so the mark must be near.
-                request.mark_by.get_or_insert(later(now, limit));
+                let near = later(now, limit);
+                request.mark_by = Some(request.mark_by.map_or(near, |at| at.min(near)));
             }
         }
         if let Some(relist) = &mut self.relist {

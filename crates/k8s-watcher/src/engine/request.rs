@@ -48,7 +48,7 @@ pub(super) struct Request {
     pub(super) moved: bool,
     /// An event or a bookmark came.
     pub(super) heard: bool,
-    /// A stream that seems to be past its initial events has to say so until then.
+    /// A stream has to come to the end of its initial events until then: sooner if it seems to be past them.
     pub(super) mark_by: Option<Instant>,
 }
 
@@ -137,7 +137,8 @@ impl Engine {
             active: now,
             moved: false,
             heard: false,
-            mark_by: None,
+            mark_by: (kind == RequestKind::Stream)
+                .then(|| later(later(now, self.asked_for), self.config.silence_limit())),
         });
     }
 

@@ -20,6 +20,7 @@ mod logs;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod namespaces;
+mod odd_answers;
 mod promises;
 #[cfg(feature = "cached")]
 mod review_cached;
