@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::Frame;
 use http_body_util::BodyExt;
-use k8s_fake_apiserver::{Any, FakeApiServer, FaultHandle, List, Status as Refusal, Watch};
+use k8s_fake_apiserver::{Any, FakeApiServer, FaultHandle, FaultRule, List, Status as Refusal, Watch};
 use k8s_types::SingleWatcherConfig;
 use k8s_watcher::{ErrorClass, Phase, RunningWatcher, SingleWatcher, Status, Watcher};
 use tokio::time::Instant;
@@ -24,7 +24,7 @@ fn healthy(status: &Status) -> bool {
 }
 
 /// Watches are refused from now on, or worse; open ones end.
-fn blind(server: &FakeApiServer, how: impl FnOnce(k8s_fake_apiserver::FaultRule) -> FaultHandle) -> FaultHandle {
+fn blind(server: &FakeApiServer, how: impl FnOnce(FaultRule) -> FaultHandle) -> FaultHandle {
     let fault = how(server.faults().on(Watch::of(MAPS)).always());
     server.close_watches();
     fault
@@ -50,7 +50,7 @@ async fn healthy_means_synced_running_and_current() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_dies_does_not_show_and_one_that_cannot_be_opened_does() {
+async fn c17_a_connection_that_dies_does_not_show_and_one_that_cannot_be_opened_does() {
     let server = server(many(3)).await;
     let (watcher, _) = watching(&server, config()).await;
     settle(secs(20)).await;
@@ -144,7 +144,7 @@ async fn whatever_lasts_ends_health_and_its_end_brings_it_back() {
 
 /// What is between passes heads and lists at once, and keeps back what a watch says until the server ends it.
 #[tokio::test(start_paused = true)]
-async fn a_proxy_that_keeps_events_back_delays_them_and_loses_none() {
+async fn c17_a_proxy_that_keeps_events_back_delays_them_and_loses_none() {
     let server = server(many(3)).await;
     let watcher = Watcher::builder(behind_a_buffer(&server), config()).spawn().unwrap();
     watcher.wait_for_sync(LONG).await.unwrap();
@@ -157,8 +157,9 @@ async fn a_proxy_that_keeps_events_back_delays_them_and_loses_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn watches_that_bring_nothing_are_replaced_by_lists() {
-    let ways: [(&str, fn(k8s_fake_apiserver::FaultRule) -> FaultHandle, Duration); 3] = [
+async fn c17_watches_that_bring_nothing_are_replaced_by_lists() {
+    type Way = fn(FaultRule) -> FaultHandle;
+    let ways: [(&str, Way, Duration); 3] = [
         ("silence for ever", |w| w.hang(), secs(330)),
         ("an end at once", |w| w.end(), secs(180)),
         (
@@ -187,7 +188,7 @@ async fn watches_that_bring_nothing_are_replaced_by_lists() {
 
 /// Such as those of aggregated servers. Quiet is no trouble: one line in the log, until the first silence is over.
 #[tokio::test(start_paused = true)]
-async fn a_quiet_kind_of_a_server_without_bookmarks_is_healthy_and_quiet() {
+async fn c17_a_quiet_kind_of_a_server_without_bookmarks_is_healthy_and_quiet() {
     let server = server(many(3)).await;
     let asked = Arc::new(AtomicUsize::new(0));
     let watcher = Watcher::builder(without_bookmarks(&server, &asked), paged()).spawn().unwrap();

@@ -95,6 +95,7 @@ async fn c08_after_a_healthy_watch_a_disconnect_costs_two_seconds_at_most() {
     let times = times(&server, Watch::of(MAPS));
     let between = gaps(&times[2..]);
     assert!(between.len() >= 4 && between.iter().all(|g| *g >= secs(300) && *g <= secs(302)), "{between:?}");
+    settle(secs(12)).await;
     assert_eq!((watcher.status().relists, watcher.status().phase), (0, Phase::Watching));
 }
 

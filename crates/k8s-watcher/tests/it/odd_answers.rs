@@ -251,3 +251,57 @@ async fn c14_a_stream_that_goes_on_for_ever_without_its_mark_gives_way_to_pages(
     assert_eq!(watcher.wait_for_sync(secs(601)).await.unwrap(), 1);
     assert_eq!(names(&watcher), ["whole"], "what the stream brought is not there any more");
 }
+
+#[cfg(feature = "cached")]
+#[tokio::test(start_paused = true)]
+async fn c63_what_somebody_else_answers_is_no_absence() {
+    use k8s_fake_apiserver::Get;
+    for selected in [false, true] {
+        let server = server([config_map("a", "x")]).await;
+        let config = if selected { config().label_selector("app=x") } else { config() };
+        let builder = Watcher::builder(server.client(), config).cached(k8s_store::CacheConfig::default());
+        let watcher = builder.spawn().unwrap();
+        watcher.wait_for_sync(LONG).await.unwrap();
+        for (body, status) in [
+            ("{}", 200),
+            (r#"{"kind":"Status","apiVersion":"v1","status":"Failure","code":404}"#, 200),
+            (r#"{"kind":"Table","metadata":{"resourceVersion":"9"},"rows":[]}"#, 200),
+            ("<html>log in</html>", 200),
+            ("", 200),
+            ("", 302),
+            ("", 502),
+        ] {
+            let rule = server.faults().on(if selected { List::of(MAPS) } else { Get::of(MAPS) }).times(1);
+            if status == 200 {
+                rule.body("text/html", body)
+            } else {
+                rule.status(status)
+            };
+            let error = watcher.store().by_name(Some("shop"), "a").await.unwrap_err();
+            assert!(error.to_string().contains("shop/a"), "{selected} {status} {body}: {error}");
+        }
+        assert!(watcher.store().by_name(Some("shop"), "a").await.unwrap().is_some());
+    }
+    // A proxy's 404 in JSON, as if there were no such object.
+    let server = server([config_map("a", "x")]).await;
+    let mut service = server.service();
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let is_get = request.uri().path().ends_with("/a");
+        let answer = tower::Service::call(&mut service, request);
+        async move {
+            if !is_get {
+                return Ok::<_, std::io::Error>(answer.await?.map(http_body_util::Either::Left));
+            }
+            let body = http_body_util::Full::new(bytes::Bytes::from(r#"{"message":"no route"}"#));
+            let mut answer = http::Response::new(http_body_util::Either::Right(body));
+            *answer.status_mut() = http::StatusCode::NOT_FOUND;
+            Ok(answer)
+        }
+    });
+    let builder = Watcher::builder(kube::Client::new(service, "default"), config());
+    let watcher = builder.cached(k8s_store::CacheConfig::default()).spawn().unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    let error = watcher.store().by_name(Some("shop"), "a").await.unwrap_err();
+    let cause = std::error::Error::source(&error).map(ToString::to_string);
+    assert_eq!(cause.as_deref(), Some("the server answered 404"), "{error:?}");
+}
