@@ -207,6 +207,8 @@ impl Driver {
 
     /// One line for a time of trouble, one for its end.
     fn tell(&mut self, failure: Option<Failure>) {
+        let text = failure.as_ref().map(ToString::to_string);
+        self.announcer.failure(text.as_deref());
         if let Some(failure) = failure {
             if self.failures == 0 {
                 tracing::warn!(error = %failure, "cannot reach the lease; trying again");

@@ -12,6 +12,7 @@ use crate::lead::Lead;
 pub struct Leadership {
     leader: Option<Arc<str>>,
     lead: Option<Lead>,
+    failure: Option<Arc<str>>,
 }
 
 impl Leadership {
@@ -20,6 +21,13 @@ impl Leadership {
     #[must_use]
     pub fn leader(&self) -> Option<&str> {
         self.leader.as_deref()
+    }
+
+    /// Why the last request about the lease brought nothing, in a line: a missing right, a server that is away. None
+    /// once one is answered, and before the first. A candidate with a failure that lasts stands by in vain.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
     }
 
     /// Whether this candidate leads. Compares with the clock, so that also a value that was taken a while ago, or
@@ -57,7 +65,14 @@ impl ElectorHandle {
         self.state.borrow().leader().map(str::to_owned)
     }
 
-    /// The state as it changes from now on: another holder, a lead that begins or ends. The last value wins; when the
+    /// Why the lease cannot be reached at the moment, if it cannot; see [`Leadership::failure`].
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.state.borrow().failure().map(str::to_owned)
+    }
+
+    /// The state as it changes from now on: another holder, a lead that begins or ends, a lease that cannot be reached
+    /// or can again. The last value wins; when the
     /// elector has ended, [`changed`](watch::Receiver::changed) is an error.
     ///
     /// When a lead runs out, [`Leadership::is_leader`] is false by the clock, whether or not the receiver has been
@@ -100,6 +115,17 @@ impl Announcer {
             }
             is_news
         })
+    }
+
+    /// Tells why the lease cannot be reached, or that it can.
+    pub(crate) fn failure(&self, failure: Option<&str>) {
+        self.state.send_if_modified(|state| {
+            let is_news = state.failure() != failure;
+            if is_news {
+                state.failure = failure.map(Into::into);
+            }
+            is_news
+        });
     }
 
     /// Tells that a term has begun.

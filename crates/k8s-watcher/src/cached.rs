@@ -166,7 +166,7 @@ impl What {
         }
         let failure = Failure::from_json(&body.unwrap_or_default());
         match (status.as_u16(), failure) {
-            // Without a Status it is the whole kind that is missing.
+            // Without a Status it is the whole kind that is missing, or somebody else who answers.
             (404, Some(_)) => Ok(None),
             (code, failure) => {
                 let message = failure.map(|f| f.message).filter(|m| !m.is_empty());
@@ -199,6 +199,9 @@ fn first_item(list: &[u8]) -> Result<Option<Bytes>, FetchError> {
         items: Option<Vec<&'a RawValue>>,
     }
     let list: List<'_> = serde_json::from_slice(list).map_err(|_| FetchError::new(ReadError::NoList))?;
+    if list.items.is_none() && !list.kind.ends_with("List") {
+        return Err(FetchError::new(ReadError::NoList));
+    }
     let Some(item) = list.items.unwrap_or_default().first().map(|item| item.get()) else { return Ok(None) };
     let kind = list.kind.strip_suffix("List");
     let typed = list.api_version.as_deref().zip(kind).and_then(|(version, kind)| typed(item, version, kind));
@@ -237,9 +240,17 @@ mod tests {
         check(&of("null"), None);
         check(r#"{"kind":"PodList","items":[{"a":1}]}"#, Some(r#"{"a":1}"#));
         check(r#"{"kind":"Odd","apiVersion":"v1","items":[{"a":1}]}"#, Some(r#"{"a":1}"#));
-        for odd in
-            ["", "7", "[]", "{}", r#"{"items":[]}"#, r#"{"kind":"PodList","items":7}"#, r#"{"kind":7,"items":[]}"#]
-        {
+        for odd in [
+            "",
+            "7",
+            "[]",
+            "{}",
+            r#"{"items":[]}"#,
+            r#"{"kind":"Status"}"#,
+            r#"{"kind":"Table","rows":[]}"#,
+            r#"{"kind":"PodList","items":7}"#,
+            r#"{"kind":7,"items":[]}"#,
+        ] {
             assert!(first_item(odd.as_bytes()).is_err(), "{odd}");
         }
     }

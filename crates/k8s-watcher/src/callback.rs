@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use k8s_store::{MemoryStore, Snapshot};
 use k8s_types::ChangeStats;
+use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::WatcherHandle;
@@ -116,7 +117,10 @@ impl<A: Send + 'static> Callback<A> {
     pub(crate) async fn tell(callback: Option<&Self>, name: &'static str, argument: A, control: &Control) {
         let Some(callback) = callback else { return };
         let resource = &control.resource;
-        match callback.call(argument).await {
+        control.status.update(|s| s.callback_since = Some(Instant::now()));
+        let ending = callback.call(argument).await;
+        control.status.update(|s| s.callback_since = None);
+        match ending {
             Ending::Done => {}
             Ending::Failed(error) => tracing::warn!(%resource, callback = name, error, "callback failed"),
             Ending::Panicked => {

@@ -104,7 +104,10 @@ impl StatusCell {
 
     /// The watcher has ended.
     pub(crate) fn stopped(&self) {
-        self.update(|s| s.phase = Phase::Stopped);
+        self.update(|s| {
+            s.phase = Phase::Stopped;
+            s.callback_since = None;
+        });
         self.life.send_if_modified(|life| {
             let is_loading = *life == Life::Loading;
             if is_loading {

@@ -175,7 +175,7 @@ impl<K: Sink> Driver<K> {
             }
             Frame::Error(failure) => self.step(at, Input::Error(&failure)),
             Frame::Bad { kind, bad } => {
-                self.skip(&bad, kind == EventKind::Deleted, self.origin(at));
+                self.skip(at, &bad, kind == EventKind::Deleted, self.origin(at));
                 self.step(at, Input::Undecodable { resource_version: bad.resource_version.as_deref() });
             }
             // It may have been any event: asking again from the last version is the only way not to miss it.
@@ -278,25 +278,32 @@ impl<K: Sink> Driver<K> {
                     self.last_event = Some(Instant::now());
                 }
                 match kind {
-                    EventKind::Added | EventKind::Modified => self.show(object, origin),
-                    EventKind::Deleted => self.sink.hide(object, origin),
+                    EventKind::Added | EventKind::Modified => self.show(at, object, origin),
+                    EventKind::Deleted if self.scopes[at].covers(object.namespace()) => self.sink.hide(object, origin),
+                    EventKind::Deleted => {}
                 }
             }
             Content::Page(page) => {
-                page.bad.iter().for_each(|bad| self.skip(bad, false, origin));
-                page.objects.into_iter().for_each(|object| self.show(object, origin));
+                page.bad.iter().for_each(|bad| self.skip(at, bad, false, origin));
+                page.objects.into_iter().for_each(|object| self.show(at, object, origin));
             }
         }
     }
 
-    fn show(&mut self, object: Object, origin: Origin) {
+    fn show(&mut self, at: usize, object: Object, origin: Origin) {
+        // A list of this namespace would never find that it is gone, and nobody asked for it.
+        if !self.scopes[at].covers(object.namespace()) {
+            return self.skipped.record(&self.requests.gvr, &BadObject::foreign(&object));
+        }
         self.skipped.recovered(&object);
         self.sink.show(object, origin);
     }
 
-    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) {
+    fn skip(&mut self, at: usize, bad: &BadObject, is_delete: bool, origin: Origin) {
         self.skipped.record(&self.requests.gvr, bad);
-        self.sink.skip(bad, is_delete, origin);
+        if self.scopes[at].covers(bad.namespace.as_deref()) {
+            self.sink.skip(bad, is_delete, origin);
+        }
     }
 
     fn report(&mut self, at: usize, report: Report) {
@@ -321,6 +328,7 @@ impl<K: Sink> Driver<K> {
         let progress: Vec<_> = self.scopes.iter().map(|s| s.engine.progress()).collect();
         let phase = progress.iter().map(|p| p.phase).reduce(worse).unwrap_or_default();
         let last_contact = progress.iter().map(|p| p.last_contact).min().flatten();
+        let current_at = progress.iter().map(|p| p.current_at).min().flatten();
         let resource_version = match &self.scopes[..] {
             [scope] => scope.engine.resume_version().map(str::to_owned),
             _ => None,
@@ -332,6 +340,7 @@ impl<K: Sink> Driver<K> {
             s.failures = self.failures;
             s.phase = phase;
             s.last_contact = last_contact;
+            s.current_at = current_at;
             s.resource_version = resource_version;
             s.relists = progress.iter().map(|p| p.relists).sum();
             s.restarts = progress.iter().map(|p| p.restarts).sum();

@@ -24,7 +24,11 @@
 //!   version are consistent reads. "From any cache" (version 0) is never asked.
 //! - **Silence** can hide that a server was set back, since a real one filters what lies before
 //!   the version asked for. After two watches in a row without event or bookmark, one small list
-//!   (a probe; its object is ignored) compares versions.
+//!   (a probe; its object is ignored) compares versions. It can also mean that the server sends no
+//!   bookmarks, or that something on the way keeps back what it says: from a watch that went
+//!   silent on, the server is asked to end watches before that would look like death, which also
+//!   brings out what was kept back. One that does not even end is no way to hear of changes: the
+//!   full state is read instead.
 //!
 //! # Pace
 //!
@@ -59,6 +63,8 @@ mod watching;
 
 #[cfg(test)]
 mod tests;
+
+use std::time::Duration;
 
 use tokio::time::Instant;
 
@@ -96,6 +102,10 @@ pub(crate) struct Engine {
     rejected: u32,
     /// Watches in a row that opened and said nothing.
     silent: u32,
+    /// Silence is strange: no watch has gone without a bookmark for too long since the last bookmark.
+    expects_bookmarks: bool,
+    /// How long the server was asked to keep the latest watch open.
+    asked_for: Duration,
     /// Since when the server says that it is behind.
     behind_since: Option<Instant>,
     episode: Episode,
@@ -109,6 +119,7 @@ pub(crate) struct Engine {
 struct Counters {
     synced: bool,
     last_contact: Option<Instant>,
+    current_at: Option<Instant>,
     relists: u64,
     restarts: u64,
     /// The next watch continues a former one.
@@ -121,6 +132,9 @@ pub(crate) struct Progress {
     pub(crate) phase: Phase,
     /// When the server was last heard.
     pub(crate) last_contact: Option<Instant>,
+    /// When the store was last known to be the server's state: a full list was complete, an open watch said something,
+    /// or a healthy one ended in good order.
+    pub(crate) current_at: Option<Instant>,
     /// Full lists after the initial one.
     pub(crate) relists: u64,
     /// Watches that continued a former one.
@@ -142,6 +156,8 @@ impl Engine {
             broken: 0,
             rejected: 0,
             silent: 0,
+            expects_bookmarks: true,
+            asked_for: Duration::ZERO,
             behind_since: None,
             episode: Episode::default(),
             listed_at: None,
@@ -229,20 +245,25 @@ impl Engine {
         Progress {
             phase: self.phase(),
             last_contact: self.progress.last_contact,
+            current_at: self.progress.current_at,
             relists: self.progress.relists,
             restarts: self.progress.restarts,
         }
     }
 
     fn phase(&self) -> Phase {
-        if let State::Idle = self.state {
-            return Phase::Starting;
-        }
-        if let State::Waiting { until, .. } = self.state
-            && self.failures.max(self.churn.saturating_sub(1)) > 0
-        {
-            let attempt = self.failures.max(self.churn.saturating_sub(1));
-            return Phase::BackingOff { until, attempt };
+        let attempt = self.failures.max(self.churn.saturating_sub(1));
+        match &self.state {
+            State::Idle => return Phase::Starting,
+            State::Waiting { until, .. } if attempt > 0 => return Phase::BackingOff { until: *until, attempt },
+            // Asked again, which does not mean that it works again.
+            State::Active(request) if attempt > 0 && !request.is_open() => {
+                return Phase::BackingOff { until: request.sent, attempt };
+            }
+            State::Active(request) if self.failures > 0 && request.kind == RequestKind::Watch => {
+                return Phase::BackingOff { until: request.sent, attempt };
+            }
+            State::Waiting { .. } | State::Active(_) => {}
         }
         match &self.relist {
             Some(relist) => relist.phase(),

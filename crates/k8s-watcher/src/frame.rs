@@ -25,4 +25,6 @@ pub(crate) enum FrameError {
     Malformed,
     #[error("the list ends before its end")]
     Truncated,
+    #[error("the answer is no list")]
+    NoList,
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use k8s_store::{MemoryStore, Snapshot};
 use k8s_types::Gvr;
+use tokio::time::Instant;
 
 use crate::changes::{Changes, Feed};
 use crate::control::Control;
@@ -92,6 +93,12 @@ impl<S> WatcherHandle<S> {
     /// Whether the watcher has ended.
     pub fn is_stopped(&self) -> bool {
         self.shared.control.status.read(|s| s.phase == Phase::Stopped)
+    }
+
+    /// Whether the watcher is synced, runs, and was known to be current within this time: one answer for a readiness
+    /// probe, for which five minutes is a good limit; see [`Status::is_healthy`].
+    pub fn is_healthy(&self, within: Duration) -> bool {
+        self.shared.control.status.read(|s| s.is_healthy(Instant::now(), within))
     }
 
     /// The last failure of a list or a watch, kept after recovery.

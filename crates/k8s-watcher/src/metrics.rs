@@ -33,6 +33,8 @@ use crate::status::{ErrorClass, Status};
 /// | `watcher_restarts_total` | watches that were opened again |
 /// | `watcher_skipped_objects_total` | objects that could not be decoded |
 /// | `watcher_callback_panics_total` | callbacks that panicked |
+/// | `watcher_stale_seconds` | how long ago the store was last known to be current; absent before the initial load |
+/// | `watcher_running_callback_seconds` | for how long the callback that runs has been running; absent while none does |
 /// | `watcher_last_contact_seconds` | for how long the server has said nothing; absent before the first word |
 /// | `watcher_last_event_seconds` | how old the last watch event is; absent before the first |
 ///
@@ -185,6 +187,14 @@ impl Collector for Metrics {
         let age = |moment: Option<Instant>| {
             moment.map(|m| now.saturating_duration_since(m)).as_ref().map(Duration::as_secs_f64)
         };
+        sheet.gauge(
+            "watcher_stale",
+            "How long ago the store was last known to be current",
+            Some(&Unit::Seconds),
+            |r| age(r.status.current_at),
+        )?;
+        let callback = "For how long the callback that runs has been running";
+        sheet.gauge("watcher_running_callback", callback, Some(&Unit::Seconds), |r| age(r.status.callback_since))?;
         sheet.gauge("watcher_last_contact", "For how long the server has said nothing", Some(&Unit::Seconds), |r| {
             age(r.status.last_contact)
         })?;

@@ -2,7 +2,8 @@
 //!
 //! [`Status`] is published whenever something in it changes; reading it costs a clone and never
 //! waits for the watcher. It says what the watcher does ([`Phase`]), how fresh its data is
-//! ([`Status::last_contact`]) and what went wrong last ([`WatchError`], kept after recovery).
+//! ([`Status::current_at`]) and what went wrong last ([`WatchError`], kept after recovery).
+//! [`Status::is_healthy`] makes one answer of it.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -30,9 +31,9 @@ pub enum Phase {
     },
     /// Following the changes.
     Watching,
-    /// Waiting after a failure.
+    /// Something failed and does not work again yet: waiting, or asking again without a good answer so far.
     BackingOff {
-        /// When the next request is due.
+        /// When the next request is due; if that is over, it is under way.
         until: Instant,
         /// Which attempt in a row has failed, from one.
         attempt: u32,
@@ -78,8 +79,14 @@ pub struct Status {
     /// with several namespaces, which have one each.
     pub resource_version: Option<String>,
     /// When the server was last heard: any byte of a successful answer counts, bookmarks too.
-    /// With several namespaces the oldest of theirs.
+    /// With several namespaces the oldest of theirs. A server may talk and say nothing of the changes;
+    /// see [`current_at`](Self::current_at).
     pub last_contact: Option<Instant>,
+    /// When the store was last known to be the server's state: the initial load or another full list was complete, an
+    /// open watch brought an event or a bookmark, or a healthy one ended in good order. Neither the mere head of an
+    /// answer counts, nor lists that do not come to an end. None before the initial load is complete; with several
+    /// namespaces the oldest of theirs.
+    pub current_at: Option<Instant>,
     /// When the last watch event about an object came.
     pub last_event: Option<Instant>,
     /// What happened to objects since the start, the initial load included; own writes and what was merged are left out
@@ -99,6 +106,9 @@ pub struct Status {
     pub key_issues: KeyIssues,
     /// Callbacks that panicked.
     pub callback_panics: u64,
+    /// Since when the callback that runs at the moment has been running; none while none runs. One that never returns
+    /// holds up all further ones, and nothing else.
+    pub callback_since: Option<Instant>,
     /// The last failure; kept after recovery.
     pub last_watch_error: Option<WatchError>,
 }
@@ -112,6 +122,30 @@ impl Status {
     pub fn contact_age(&self, now: Instant) -> Option<Duration> {
         let last = self.last_contact?;
         Some(now.saturating_duration_since(last))
+    }
+
+    /// How old the store may be: how long ago it was last known to be [current](Self::current_at); none before the
+    /// initial load is complete.
+    #[must_use]
+    pub fn staleness(&self, now: Instant) -> Option<Duration> {
+        let last = self.current_at?;
+        Some(now.saturating_duration_since(last))
+    }
+
+    /// Whether the watcher does what it is for: it is synced and not stopped, and its store was known to be
+    /// [current](Self::current_at) within this time. The answer of a readiness probe.
+    ///
+    /// Bookmarks make a store current about once a minute, and a watch that falls silent is given up after the idle
+    /// limit (150 s by default), so five minutes is a good limit: a single connection that dies does not show, whatever
+    /// lasts does. A missing right, a kind that is no longer served, a server that is away, lists that never end, an
+    /// answer that never comes, a proxy that keeps events back: all of them end it, whatever the phase is called.
+    ///
+    /// Objects that could not be decoded ([`skipped`](Self::skipped)) and callbacks that fail or hang
+    /// ([`callback_since`](Self::callback_since)) do not count. For a liveness probe take a much longer time or none:
+    /// a restart brings neither rights nor servers back, and costs the data that can still be read.
+    #[must_use]
+    pub fn is_healthy(&self, now: Instant, within: Duration) -> bool {
+        self.synced && self.phase != Phase::Stopped && self.staleness(now).is_some_and(|age| age <= within)
     }
 }
 

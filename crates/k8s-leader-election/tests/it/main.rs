@@ -5,6 +5,7 @@ mod auto_traits;
 mod basics;
 mod configured;
 mod failing;
+mod health;
 mod logs;
 mod races;
 mod stopping;

@@ -85,6 +85,11 @@ impl Scope {
         Self { namespace, engine, request: Outstanding::None, timer: None, relist: None, is_loaded: false }
     }
 
+    /// Whether objects of this namespace are what was asked for.
+    pub(super) fn covers(&self, namespace: Option<&str>) -> bool {
+        self.namespace.is_none() || self.namespace.as_deref() == namespace
+    }
+
     pub(super) fn list(&mut self, client: &Client, requests: &Requests, query: &ListQuery) {
         let request = requests.list(self.namespace.as_deref(), &query.to_pairs());
         self.send(client, request, true);
@@ -129,7 +134,16 @@ impl Scope {
             }
             none => none.insert(Box::pin(tokio::time::sleep_until(deadline))),
         };
-        timer.as_mut().poll(cx).map(|()| Arrival::Tick)
+        timer.as_mut().poll(cx).map(|()| self.refusal().unwrap_or(Arrival::Tick))
+    }
+
+    /// The refusal that has come, as far as its body has: its status is an answer by itself.
+    fn refusal(&mut self) -> Option<Arrival> {
+        let Outstanding::Refused { status, retry_after, text, .. } = &self.request else { return None };
+        let refused =
+            Arrival::Refused { status: *status, retry_after: *retry_after, failure: Failure::from_json(text) };
+        self.request = Outstanding::None;
+        Some(refused)
     }
 
     fn poll_request(&mut self, cx: &mut Context<'_>) -> Poll<Arrival> {
@@ -162,17 +176,14 @@ impl Scope {
                         }
                     }
                 }
-                Outstanding::Refused { status, retry_after, body, text } => {
+                Outstanding::Refused { body, text, .. } => {
                     if let Some(Ok(bytes)) = ready!(poll_bytes(body, cx))
                         && text.len() + bytes.len() <= MAX_REFUSAL
                     {
                         text.extend_from_slice(&bytes);
                         continue;
                     }
-                    let (status, retry_after) = (*status, *retry_after);
-                    let failure = Failure::from_json(text);
-                    self.request = Outstanding::None;
-                    return Poll::Ready(Arrival::Refused { status, retry_after, failure });
+                    return self.refusal().map_or(Poll::Pending, Poll::Ready);
                 }
                 Outstanding::Page { body, items, page } => match ready!(poll_bytes(body, cx)) {
                     Some(Ok(bytes)) => {
@@ -227,7 +238,7 @@ impl Scope {
 pub(super) fn broken_of(e: FrameError) -> Broken {
     match e {
         FrameError::Truncated => Broken::Truncated,
-        FrameError::TooLong | FrameError::Malformed => Broken::Malformed,
+        FrameError::TooLong | FrameError::Malformed | FrameError::NoList => Broken::Malformed,
     }
 }
 

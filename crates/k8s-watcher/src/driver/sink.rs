@@ -87,5 +87,5 @@ impl Origin {
 /// Whether a version is older than that of a kept object.
 pub(crate) fn is_before(version: Option<&str>, kept: Option<&Object>) -> bool {
     let kept = kept.and_then(Object::resource_version);
-    version.zip(kept).is_some_and(|(version, kept)| version::is_before(version, kept))
+    version.filter(|v| version::is_usable(v)).zip(kept).is_some_and(|(version, kept)| version::is_before(version, kept))
 }

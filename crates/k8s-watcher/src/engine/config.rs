@@ -70,6 +70,13 @@ impl EngineConfig {
         self.response_limit.min(self.idle_limit)
     }
 
+    /// How long a watch shall be kept open, at least, where the server sends no bookmarks: up to twice this is less
+    /// than the idle limit. None where the limit is so short that such watches would not count as healthy.
+    pub(super) fn brief_watch(&self) -> Option<Duration> {
+        let least = self.idle_limit.mul_f64(0.375);
+        (least >= self.healthy_after).then(|| least.min(self.watch_timeout))
+    }
+
     pub(super) fn silence_limit(&self) -> Duration {
         self.silence_limit.min(self.idle_limit)
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Watches in a row that open and break at the same version, after which a list may help.
+/// Watches in a row that open and break, or end at once, at the same version, after which a list may help.
 const BROKEN_WATCHES: u32 = 4;
 /// Watches in a row refused as invalid, after which the version is suspected.
 const REJECTED_WATCHES: u32 = 2;
@@ -83,16 +83,19 @@ impl Engine {
                 }
             }
             ErrorClass::Server | ErrorClass::Protocol | ErrorClass::Connection
-                if problem.origin == Origin::Body && !request.moved =>
+                if problem.origin == Origin::Body && !request.moved && self.broke_again() =>
             {
-                self.broken += 1;
-                if self.broken >= BROKEN_WATCHES {
-                    self.broken = 0;
+                self.need_list(false);
+                next = Next::List;
+            }
+            ErrorClass::Idle if idle => {
+                let was_to_end = !std::mem::take(&mut self.expects_bookmarks) && self.config.brief_watch().is_some();
+                next = self.after_watch(request);
+                if was_to_end && !request.heard {
                     self.need_list(false);
                     next = Next::List;
                 }
             }
-            ErrorClass::Idle if idle => next = self.after_watch(request),
             _ => {}
         }
         let at = if next == Next::List { at.max(self.relist_at(now)) } else { at };
@@ -193,6 +196,16 @@ impl Engine {
         self.schedule(next, at, now, out);
     }
 
+    /// Counts a watch that opened and came to an end without getting on; says whether a list may help.
+    pub(super) fn broke_again(&mut self) -> bool {
+        self.broken += 1;
+        let often = self.broken >= BROKEN_WATCHES;
+        if often {
+            self.broken = 0;
+        }
+        often
+    }
+
     // === pace ===
 
     /// Counts a failure and says when the next attempt is due: a step after `from`, and not
@@ -209,7 +222,7 @@ impl Engine {
 
     /// When a full list that a watch made necessary may start: at once after a healthy watch,
     /// later each time otherwise, also if the lists themselves go well.
-    fn relist_at(&mut self, now: Instant) -> Instant {
+    pub(super) fn relist_at(&mut self, now: Instant) -> Instant {
         self.churn = self.churn.saturating_add(1);
         match self.churn {
             0 | 1 => now,

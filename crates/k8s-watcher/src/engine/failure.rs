@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use crate::status::ErrorClass;
 
@@ -58,45 +58,30 @@ pub(super) struct Problem {
 }
 
 impl Failure {
-    /// Reads a `Status` object. None if the text is no JSON object of that kind; missing parts
-    /// and unknown ones are no hindrance.
+    /// Reads the `Status` in the body of an answer; none if it is something else, of which nothing may be told.
     pub(crate) fn from_json(json: &[u8]) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct Status {
-            kind: Option<String>,
-            code: Option<u16>,
-            reason: Option<String>,
-            message: Option<String>,
-            details: Option<Details>,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Details {
-            retry_after_seconds: Option<u64>,
-            causes: Option<Vec<Cause>>,
-        }
-        #[derive(Deserialize)]
-        struct Cause {
-            reason: Option<String>,
-        }
+        let status: Value = serde_json::from_slice(json).ok()?;
+        (status["kind"] == "Status").then(|| Self::read(&status))
+    }
 
-        let status: Status = serde_json::from_slice(json).ok()?;
-        if status.kind.is_some_and(|kind| kind != "Status") {
-            return None;
+    /// Reads the object of an ERROR event, which is a `Status` whether or not it says so.
+    pub(crate) fn of_event(json: &[u8]) -> Self {
+        let status: Value = serde_json::from_slice(json).unwrap_or_default();
+        if status["kind"].is_null() || status["kind"] == "Status" { Self::read(&status) } else { Self::default() }
+    }
+
+    /// Missing parts are no hindrance, nor are odd ones: each is read by itself.
+    fn read(status: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let details = &status["details"];
+        let causes = details["causes"].as_array().into_iter().flatten();
+        Self {
+            code: status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(0),
+            reason: text(&status["reason"]),
+            message: text(&status["message"]),
+            retry_after: details["retryAfterSeconds"].as_u64().filter(|s| *s > 0).map(Duration::from_secs),
+            causes: causes.map(|cause| text(&cause["reason"])).filter(|reason| !reason.is_empty()).collect(),
         }
-        let (retry_after, causes) = match status.details {
-            Some(details) => {
-                (details.retry_after_seconds.filter(|&seconds| seconds > 0), details.causes.unwrap_or_default())
-            }
-            None => (None, Vec::new()),
-        };
-        Some(Self {
-            code: status.code.unwrap_or(0),
-            reason: status.reason.unwrap_or_default(),
-            message: status.message.unwrap_or_default(),
-            retry_after: retry_after.map(Duration::from_secs),
-            causes: causes.into_iter().filter_map(|cause| cause.reason).collect(),
-        })
     }
 
     /// The code, or the one that goes with the reason.
@@ -124,6 +109,11 @@ impl Failure {
     fn is_behind(&self) -> bool {
         self.causes.iter().any(|cause| cause == "ResourceVersionTooLarge")
             || self.message.contains("Too large resource version")
+    }
+
+    /// The store's own words for an expired version, where a server hands them on as an error of its own.
+    fn is_compacted(&self) -> bool {
+        self.message.contains("required revision has been compacted")
     }
 }
 
@@ -190,6 +180,7 @@ pub(crate) fn classify(code: u16, failure: &Failure) -> ErrorClass {
         404 => ErrorClass::NotFound,
         // A server that knows no such method or format refuses for good, whatever its number.
         501 => ErrorClass::Rejected,
+        500..=599 if failure.is_compacted() => ErrorClass::Expired,
         408 | 500..=599 if failure.is_behind() => ErrorClass::Behind,
         408 | 500..=599 => ErrorClass::Server,
         400..=499 => ErrorClass::Rejected,
@@ -222,9 +213,22 @@ mod tests {
         assert_eq!(failure.code, 504);
         assert_eq!(failure.retry_after, Some(Duration::from_secs(1)));
         assert_eq!(failure.causes, ["ResourceVersionTooLarge"]);
-        assert_eq!(Failure::from_json(b"{}"), Some(Failure::default()));
-        for text in [&b"no"[..], b"[]", br#"{"kind":"Pod"}"#, br#"{"code":"x"}"#, b""] {
-            assert_eq!(Failure::from_json(text), None);
+        for text in ["no", "[]", "{}", r#"{"kind":"Pod"}"#, r#"{"message":"hunter2","code":404}"#, ""] {
+            assert_eq!(Failure::from_json(text.as_bytes()), None, "{text}");
+        }
+        // What is odd about one part does not hide the others.
+        let odd = br#"{"kind":"Status","code":429,"reason":7,"message":null,
+            "details":{"retryAfterSeconds":-1,"causes":[null,7,{"reason":"x"}]}}"#;
+        let failure = Failure::from_json(odd).expect("a Status");
+        assert_eq!((failure.code, failure.retry_after, &*failure.causes), (429, None, &["x".to_owned()][..]));
+        for code in ["-1", "70000", "1e3", r#""410""#, "null", "{}"] {
+            let text = format!(r#"{{"kind":"Status","code":{code},"reason":"Expired","details":[]}}"#);
+            let failure = Failure::of_event(text.as_bytes());
+            assert_eq!((failure.code, &*failure.reason), (0, "Expired"), "{code}");
+        }
+        assert_eq!(Failure::of_event(br#"{"code":410}"#).code, 410);
+        for text in ["no", "[]", "{}", "7", r#"{"kind":"Pod","code":410}"#, ""] {
+            assert_eq!(Failure::of_event(text.as_bytes()), Failure::default(), "{text}");
         }
     }
 
@@ -240,6 +244,10 @@ mod tests {
             let problem = Problem::from_head(status, None, failure.as_ref());
             assert_eq!(problem.class, ErrorClass::Expired, "{status} {failure:?}");
         }
+        let message = "etcdserver: mvcc: required revision has been compacted".to_owned();
+        let compacted = Failure { code: 500, reason: "InternalError".into(), message, ..Failure::default() };
+        assert_eq!(Problem::from_event(&compacted).class, ErrorClass::Expired);
+        assert_eq!(Problem::from_head(500, None, Some(&compacted)).class, ErrorClass::Expired);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Reading the full state: as a stream that is closed by a marked bookmark, or in pages.
 
+use std::time::Duration;
+
 use super::version::{is_before, is_usable};
 use super::*;
 
@@ -116,6 +118,7 @@ impl Engine {
         }
         let in_pages = relist.is_continuing() || relist.paged || relist.paged_once || relist.suspect;
         if may_stream && !in_pages {
+            self.asked_for = Duration::from_secs(seconds);
             out.push(Action::Watch(WatchQuery::Initial { not_older_than, timeout_seconds: seconds }));
             return RequestKind::Stream;
         }
@@ -159,7 +162,12 @@ impl Engine {
         let suspect = self.relist.take().is_some_and(|relist| relist.suspect);
         self.resume = Some(version.to_owned());
         self.progress.synced = true;
-        self.failures = 0;
+        self.progress.current_at = Some(now);
+        // A list that only stands in for watches that do not work heals nothing.
+        let stands_in = self.churn > 1;
+        if !stands_in {
+            self.failures = 0;
+        }
         self.silent = 0;
         self.rejected = 0;
         self.behind_since = None;
@@ -169,7 +177,9 @@ impl Engine {
             self.note_refusal("the initial stream stays silent", out);
         }
         self.settle(now);
-        self.episode.recover(out);
+        if !stands_in {
+            self.episode.recover(out);
+        }
     }
 
     fn note_refusal(&mut self, message: &str, out: &mut Vec<Action>) {
@@ -269,7 +279,8 @@ impl Engine {
             request.heard = true;
             if kind != EventKind::Added {
                 // Initial events are additions: this is a change, so the mark must be near.
-                request.mark_by.get_or_insert(later(now, limit));
+                let near = later(now, limit);
+                request.mark_by = Some(request.mark_by.map_or(near, |at| at.min(near)));
             }
         }
         if let Some(relist) = &mut self.relist {
@@ -308,6 +319,7 @@ impl Engine {
             request.moved = true;
         }
         self.distrust_streams = false;
+        self.expects_bookmarks = true;
         self.progress.reopening = true;
         self.finish_relist(version, now, out);
     }

@@ -48,8 +48,14 @@ pub(super) struct Request {
     pub(super) moved: bool,
     /// An event or a bookmark came.
     pub(super) heard: bool,
-    /// A stream that seems to be past its initial events has to say so until then.
+    /// A stream has to come to the end of its initial events until then: sooner if it seems to be past them.
     pub(super) mark_by: Option<Instant>,
+}
+
+impl Request {
+    pub(super) fn is_open(&self) -> bool {
+        self.opened.is_some()
+    }
 }
 
 impl Engine {
@@ -131,7 +137,8 @@ impl Engine {
             active: now,
             moved: false,
             heard: false,
-            mark_by: None,
+            mark_by: (kind == RequestKind::Stream)
+                .then(|| later(later(now, self.asked_for), self.config.silence_limit())),
         });
     }
 
@@ -174,22 +181,30 @@ impl Engine {
 
     /// When the open watch will count as healthy; none if there is nothing to recover from.
     pub(super) fn healthy_at(&self, request: &Request) -> Option<Instant> {
-        let opened = request.opened.filter(|_| request.kind == RequestKind::Watch)?;
         let troubled = self.episode.is_open() || self.failures > 0 || self.churn > 0;
-        troubled.then(|| later(opened, self.config.healthy_after))
+        self.well_at(request).filter(|_| troubled)
+    }
+
+    /// From when on being open proves that the watch is well; never while its silence may mean anything.
+    fn well_at(&self, request: &Request) -> Option<Instant> {
+        let proves = request.kind == RequestKind::Watch && (request.heard || self.expects_bookmarks);
+        request.opened.filter(|_| proves).map(|at| later(at, self.config.healthy_after))
     }
 
     /// If the open watch has lived long enough, former failures are over.
     pub(super) fn settle(&mut self, now: Instant) {
         if let State::Active(request) = &self.state
-            && request.kind == RequestKind::Watch
-            && request.opened.is_some_and(|at| later(at, self.config.healthy_after) <= now)
+            && self.well_at(request).is_some_and(|at| at <= now)
         {
-            self.failures = 0;
-            self.churn = 0;
-            self.broken = 0;
-            self.rejected = 0;
-            self.behind_since = None;
+            self.settled();
         }
+    }
+
+    pub(super) fn settled(&mut self) {
+        self.failures = 0;
+        self.churn = 0;
+        self.broken = 0;
+        self.rejected = 0;
+        self.behind_since = None;
     }
 }

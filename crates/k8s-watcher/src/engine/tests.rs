@@ -4,6 +4,7 @@
 //! of their time, and checks on the way what must hold always (one request at a time, one verdict
 //! a page or event, a version that never goes back unless it is reported).
 
+mod blind;
 mod failing;
 mod listing;
 mod random;

@@ -1,8 +1,9 @@
 //! Following the changes: events and bookmarks, ends of streams, and the probe after silence.
 
 use std::cmp::Ordering;
+use std::time::Duration;
 
-use super::version::{compare, is_before, is_ordered};
+use super::version::{compare, is_before, is_ordered, is_usable};
 use super::*;
 
 /// Watches in a row that opened and said nothing, after which versions are compared.
@@ -28,10 +29,10 @@ impl Engine {
         };
         self.progress.restarts += u64::from(self.progress.reopening);
         self.progress.reopening = true;
-        out.push(Action::Watch(WatchQuery::Resume {
-            resource_version: resume.clone(),
-            timeout_seconds: self.backoff.watch_seconds(self.config.watch_timeout),
-        }));
+        let brief = self.config.brief_watch().filter(|_| !self.expects_bookmarks);
+        let timeout_seconds = self.backoff.watch_seconds(brief.unwrap_or(self.config.watch_timeout));
+        self.asked_for = Duration::from_secs(timeout_seconds);
+        out.push(Action::Watch(WatchQuery::Resume { resource_version: resume.clone(), timeout_seconds }));
         RequestKind::Watch
     }
 
@@ -53,6 +54,7 @@ impl Engine {
         match self.open_kind() {
             Some(RequestKind::Stream) => self.on_initial_bookmark(version, marked, now, out),
             Some(RequestKind::Watch) => {
+                self.expects_bookmarks = true;
                 if let Move::Back = self.advance(version, now, out) {
                     self.on_backwards("a bookmark", version, now, out);
                 }
@@ -84,15 +86,15 @@ impl Engine {
         };
         request.heard = true;
         self.silent = 0;
-        if version.is_empty() {
+        let order = if is_usable(version) { compare(version, resume) } else { Some(Ordering::Equal) };
+        if order == Some(Ordering::Less) {
+            return Move::Back;
+        }
+        self.progress.current_at = Some(now);
+        if order == Some(Ordering::Equal) {
             return Move::Stay;
         }
-        match compare(version, resume) {
-            Some(Ordering::Equal) => return Move::Stay,
-            Some(Ordering::Less) => return Move::Back,
-            // Versions that cannot be compared come in the order of history.
-            Some(Ordering::Greater) | None => {}
-        }
+        // Forward; versions that cannot be compared come in the order of history.
         resume.clear();
         resume.push_str(version);
         request.moved = true;
@@ -149,19 +151,41 @@ impl Engine {
     fn on_watch_end(&mut self, now: Instant, out: &mut Vec<Action>) {
         self.settle(now);
         let Some(request) = self.take_request() else { return };
-        let healthy = request.opened.is_some_and(|at| later(at, self.config.healthy_after) <= now);
-        if !request.moved && !healthy {
-            self.failures = self.failures.saturating_add(1);
+        let lived = request.opened.is_some_and(|at| later(at, self.config.healthy_after) <= now);
+        if lived || later(request.sent, self.asked_for) <= now {
+            // The server says that this was all.
+            self.progress.current_at = Some(now);
+            self.settled();
+            self.episode.recover(out);
+        } else if !request.moved {
+            return self.on_empty_watch(&request, now, out);
         }
-        let step = self.backoff.step(self.failures.saturating_sub(1));
-        let at = later(request.sent, step).max(now);
-        if self.failures >= EMPTY_WATCHES && !request.moved && !healthy {
+        let at = self.after_end(&request, now);
+        let next = self.after_watch(&request);
+        self.schedule(next, at, now, out);
+    }
+
+    /// It ended at once and brought nothing, which is odd when it happens again and again.
+    fn on_empty_watch(&mut self, request: &Request, now: Instant, out: &mut Vec<Action>) {
+        self.failures = self.failures.saturating_add(1);
+        let mut at = self.after_end(request, now);
+        let mut next = self.after_watch(request);
+        if self.broke_again() {
+            self.need_list(false);
+            next = Next::List;
+            at = at.max(self.relist_at(now));
+        }
+        if self.failures >= EMPTY_WATCHES {
             let message = "watches end at once, without an event";
             let problem = Problem::own(ErrorClass::Protocol, Origin::Body, message);
             self.episode.report(Verb::Watch, &problem, at, out);
         }
-        let next = self.after_watch(&request);
         self.schedule(next, at, now, out);
+    }
+
+    fn after_end(&mut self, request: &Request, now: Instant) -> Instant {
+        let step = self.backoff.step(self.failures.saturating_sub(1));
+        later(request.sent, step).max(now)
     }
 
     /// What follows a watch that ended without a failure: another, or a look at the versions.

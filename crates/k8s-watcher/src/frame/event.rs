@@ -53,7 +53,7 @@ pub(crate) fn decode_event(encoder: &mut Encoder, line: &[u8]) -> Frame {
         }
         Ok(Parsed::Object(kind, object)) => Frame::Object { kind, object },
         Ok(Parsed::Bookmark(object)) => bookmark(&object),
-        Ok(Parsed::Error(status)) => Frame::Error(Failure::from_json(status.get().as_bytes()).unwrap_or_default()),
+        Ok(Parsed::Error(status)) => Frame::Error(Failure::of_event(status.get().as_bytes())),
         // An object in an event is nested one level deeper than by itself, and its parts may be read even
         // when the whole cannot.
         Err(e) => decode_apart(encoder, line).unwrap_or_else(|| Frame::Unreadable(place_of(&e))),
@@ -85,7 +85,7 @@ fn decode_apart(encoder: &mut Encoder, line: &[u8]) -> Option<Frame> {
                 Frame::Bookmark { resource_version: bad.resource_version?, initial_events_end: false }
             }
         },
-        EventType::Error => Frame::Error(Failure::from_json(json).unwrap_or_default()),
+        EventType::Error => Frame::Error(Failure::of_event(json)),
     })
 }
 
@@ -110,6 +110,16 @@ impl BadObject {
             name: None,
             resource_version: object.resource_version().map(str::to_owned),
             reason: "no metadata.name".to_owned(),
+        }
+    }
+
+    /// An object of a namespace that was not asked for.
+    pub(crate) fn foreign(object: &Object) -> Self {
+        Self {
+            namespace: object.namespace().map(str::to_owned),
+            name: Some(object.name().to_owned()),
+            resource_version: object.resource_version().map(str::to_owned),
+            reason: "not in the namespace that was asked for".to_owned(),
         }
     }
 

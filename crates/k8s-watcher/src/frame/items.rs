@@ -104,6 +104,14 @@ impl Items {
             return Err(FrameError::Truncated);
         }
         let list = self.envelope().ok_or(FrameError::Malformed)?;
+        // A single object and a Table have a version too: without items they would empty the store.
+        let has_items = match list.root().get("items") {
+            Some(items) => items.is_null() || items.as_array().is_some(),
+            None => list.kind().is_some_and(|kind| kind.ends_with("List")),
+        };
+        if !has_items {
+            return Err(FrameError::NoList);
+        }
         let metadata = list.metadata();
         let text = |key: &str| metadata.get(key).and_then(|v| v.as_str()).filter(|v| !v.is_empty());
         Ok(Envelope {
@@ -303,6 +311,18 @@ mod tests {
             assert_eq!(cut(body, 100), Err(FrameError::Malformed));
         }
         assert_eq!(cut(b"not json", 3), Err(FrameError::Malformed));
+        let metadata = r#""metadata":{"resourceVersion":"9"}"#;
+        for no_list in [
+            format!(r#"{{"kind":"Table",{metadata},"rows":[{{}}]}}"#),
+            format!(r#"{{"kind":"ConfigMap",{metadata},"data":{{"items":"x"}}}}"#),
+            format!(r#"{{{metadata}}}"#),
+            format!(r#"{{"kind":"PodList",{metadata},"items":{{}}}}"#),
+            format!(r#"{{"kind":"PodList",{metadata},"items":"none"}}"#),
+        ] {
+            assert_eq!(cut(no_list.as_bytes(), 7), Err(FrameError::NoList), "{no_list}");
+        }
+        let left_out = format!(r#"{{"kind":"PodList",{metadata}}}"#);
+        assert_eq!(cut(left_out.as_bytes(), 7).unwrap().0, [""; 0], "as some servers tell that there is none");
         assert_eq!(cut(b"", 3), Err(FrameError::Malformed));
     }
 

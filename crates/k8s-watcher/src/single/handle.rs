@@ -72,6 +72,12 @@ impl SingleWatcherHandle {
         self.shared.control.status.read(|s| s.last_event)
     }
 
+    /// Whether the watcher is synced, runs, and was known to be current within this time: one answer for a readiness
+    /// probe, for which five minutes is a good limit; see [`Status::is_healthy`].
+    pub fn is_healthy(&self, within: Duration) -> bool {
+        self.shared.control.status.read(|s| s.is_healthy(Instant::now(), within))
+    }
+
     /// The last failure of a list or a watch, kept after recovery.
     pub fn last_watch_error(&self) -> Option<WatchError> {
         self.shared.control.status.read(|s| s.last_watch_error.clone())

@@ -18,18 +18,18 @@ use tokio::time::Sleep;
 use crate::support::*;
 
 /// A body that comes in pieces, with a pause before each but the first.
-struct Drip {
+pub(crate) struct Drip {
     pieces: VecDeque<Bytes>,
     pause: Duration,
     sleep: Pin<Box<Sleep>>,
 }
 
 impl Drip {
-    fn new(pause: Duration) -> Self {
+    pub(crate) fn new(pause: Duration) -> Self {
         Self { pieces: VecDeque::new(), pause, sleep: Box::pin(tokio::time::sleep(Duration::ZERO)) }
     }
 
-    fn send(&mut self, piece: impl Into<Bytes>) {
+    pub(crate) fn send(&mut self, piece: impl Into<Bytes>) {
         self.pieces.push_back(piece.into());
     }
 }
@@ -50,7 +50,7 @@ impl http_body::Body for Drip {
 }
 
 /// A client of a server that is no more than this function.
-fn by_hand(
+pub(crate) fn by_hand(
     answer: impl Fn(http::Request<kube::client::Body>) -> http::Response<Drip> + Send + Clone + 'static,
 ) -> kube::Client {
     crate::logs::install();
@@ -95,6 +95,7 @@ async fn c08_after_a_healthy_watch_a_disconnect_costs_two_seconds_at_most() {
     let times = times(&server, Watch::of(MAPS));
     let between = gaps(&times[2..]);
     assert!(between.len() >= 4 && between.iter().all(|g| *g >= secs(300) && *g <= secs(302)), "{between:?}");
+    settle(secs(12)).await;
     assert_eq!((watcher.status().relists, watcher.status().phase), (0, Phase::Watching));
 }
 

@@ -3,6 +3,7 @@
 mod auto_traits;
 mod bad_objects;
 mod basics;
+mod blind;
 mod build_errors;
 #[cfg(feature = "cached")]
 mod cached;
@@ -19,6 +20,7 @@ mod logs;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod namespaces;
+mod odd_answers;
 mod promises;
 #[cfg(feature = "cached")]
 mod review_cached;

@@ -32,7 +32,9 @@ async fn a_scrape_has_the_state_of_each_watcher() {
     let text = scrape(&registry);
     let maps = |name: &str| format!(r#"watcher_{name}{{watcher="maps",resource="v1/configmaps"}}"#);
     assert_eq!(value(&text, &maps("synced")), Some(0.0));
-    assert_eq!(value(&text, &maps("last_contact_seconds")), None, "{text}");
+    for none in ["last_contact_seconds", "stale_seconds", "running_callback_seconds"] {
+        assert_eq!(value(&text, &maps(none)), None, "{text}");
+    }
 
     let watcher = watcher.spawn();
     watcher.wait_for_sync(LONG).await.unwrap();
@@ -56,6 +58,7 @@ async fn a_scrape_has_the_state_of_each_watcher() {
     let forbidden = r#"watcher_failures_total{watcher="maps",resource="v1/configmaps",reason="forbidden"}"#;
     assert_eq!(value(&text, forbidden), Some(2.0));
     assert_eq!(value(&text, &maps("last_event_seconds")), Some(5.0), "{text}");
+    assert_eq!(value(&text, &maps("stale_seconds")), Some(5.0), "{text}");
     assert_eq!(watcher.status().failures.total(), 2);
     // Nothing of an object is in a label.
     assert!(!text.contains("shop"), "{text}");
@@ -66,6 +69,21 @@ async fn a_scrape_has_the_state_of_each_watcher() {
     one.shutdown().await;
     let text = scrape(&registry);
     assert!(!text.contains(r#"watcher="one""#) && text.contains(r#"watcher="maps""#), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_callback_that_hangs_is_seen_in_a_scrape() {
+    let server = server([]).await;
+    let mut registry = Registry::default();
+    let metrics = Metrics::register(&mut registry);
+    let builder = k8s_watcher::Watcher::builder(server.client(), config());
+    let watcher = builder.on_change_async(|_| std::future::pending::<()>()).spawn().unwrap();
+    metrics.add("maps", &watcher);
+    watcher.wait_for_sync(LONG).await.unwrap();
+    server.apply(config_map("a", "x")).unwrap();
+    settle(secs(300)).await;
+    let series = r#"watcher_running_callback_seconds{watcher="maps",resource="v1/configmaps"}"#;
+    assert_eq!(value(&scrape(&registry), series), Some(300.0));
 }
 
 #[cfg(feature = "cached")]

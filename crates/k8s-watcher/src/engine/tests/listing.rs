@@ -56,7 +56,7 @@ fn c11_tokens_that_always_expire_lead_to_bigger_pages_and_longer_waits() {
         } else if text.starts_with("LIST") {
             part(10, 500, "a")
         } else {
-            watch("")
+            watch("BM@11")
         }
     };
     let mut sim = Sim::new(paged(), server);
