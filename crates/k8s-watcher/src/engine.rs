@@ -235,14 +235,15 @@ impl Engine {
     }
 
     fn phase(&self) -> Phase {
-        if let State::Idle = self.state {
-            return Phase::Starting;
-        }
-        if let State::Waiting { until, .. } = self.state
-            && self.failures.max(self.churn.saturating_sub(1)) > 0
-        {
-            let attempt = self.failures.max(self.churn.saturating_sub(1));
-            return Phase::BackingOff { until, attempt };
+        let attempt = self.failures.max(self.churn.saturating_sub(1));
+        match &self.state {
+            State::Idle => return Phase::Starting,
+            State::Waiting { until, .. } if attempt > 0 => return Phase::BackingOff { until: *until, attempt },
+            // Nobody has been heard since the failure: a health check must not read this as recovered.
+            State::Active(request) if request.opened.is_none() && self.failures > 0 && self.relist.is_none() => {
+                return Phase::BackingOff { until: self.silence_deadline(request), attempt };
+            }
+            State::Waiting { .. } | State::Active(_) => {}
         }
         match &self.relist {
             Some(relist) => relist.phase(),

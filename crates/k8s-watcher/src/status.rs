@@ -28,11 +28,11 @@ pub enum Phase {
         /// Objects read so far.
         items: u64,
     },
-    /// Following the changes.
+    /// Following the changes; after a failure not before the server has answered the watch that was asked for again.
     Watching,
-    /// Waiting after a failure.
+    /// Waiting after a failure: for the time of the next attempt, or for an answer to a watch that was asked for again.
     BackingOff {
-        /// When the next request is due.
+        /// When the next request is due; of one that is out, when it is given up.
         until: Instant,
         /// Which attempt in a row has failed, from one.
         attempt: u32,
