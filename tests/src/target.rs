@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use k8s_fake_apiserver::{Any, Status};
+use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::assets::Assets;
@@ -137,6 +138,20 @@ impl Target {
     pub async fn restart(&mut self) -> Result<()> {
         self.stop().await;
         self.start().await
+    }
+
+    /// Puts whole ConfigMaps into the storage, past the API, which is the quickest way to fill it. They need namespace,
+    /// name, `uid` and `creationTimestamp`; nobody should be watching.
+    ///
+    /// # Errors
+    ///
+    /// The storage refuses.
+    pub async fn load(&self, config_maps: impl IntoIterator<Item = Value>) -> Result<()> {
+        match &self.kind {
+            Kind::Embedded(embedded) => embedded.server().apply_all(config_maps)?,
+            Kind::Real(plane) => plane.load("configmaps", config_maps).await?,
+        }
+        Ok(())
     }
 
     /// Takes the storage away from under the API server without warning: etcd is killed. Open watches stay open and

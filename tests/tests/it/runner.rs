@@ -19,7 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::torture;
 
 /// A scenario that takes longer than this does not end any more, unless it was asked to take longer.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(300);
 /// The scenarios mostly wait for the server.
 const AT_A_TIME: usize = 3;
 /// Parts of the names: what needs a real server must be told apart.

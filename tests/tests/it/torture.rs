@@ -46,7 +46,7 @@ pub(crate) async fn torture_under_steady_writes(target: &mut Target) -> Result<(
     println!("torture, {} server: {size}", target.name());
     let mut rng = Rng::with_seed(size.seed);
     let (rest, begun, complaints) = (Rest::of(target), Instant::now(), Complaints::default());
-    let filled = writers::fill(&rest, &size, &mut rng).await.context("the objects")?;
+    let filled = writers::fill(target, &size, &mut rng).await.context("the objects")?;
     println!("  {:>6.1} s  filled", filled.took.as_secs_f64());
     disturbances::mark(&rest, 0).await?;
 

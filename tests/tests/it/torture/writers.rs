@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use e2e::Target;
 use fastrand::Rng;
-use futures_util::{StreamExt, TryStreamExt, stream};
 use http::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -16,7 +15,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use super::{NAMESPACES, Size};
-use crate::support::{Key, PATIENCE, Rest, WORKERS, config_map, config_maps, is_refusal};
+use crate::support::{Key, PATIENCE, Rest, config_map, config_maps, is_refusal};
 
 /// How many write at a time; each has objects of its own.
 const WRITERS: usize = 4;
@@ -100,8 +99,8 @@ pub(super) struct Filled {
     pub(super) took: Duration,
 }
 
-pub(super) async fn fill(rest: &Rest, size: &Size, rng: &mut Rng) -> Result<Filled> {
-    let begun = Instant::now();
+pub(super) async fn fill(target: &Target, size: &Size, rng: &mut Rng) -> Result<Filled> {
+    let (rest, begun) = (Rest::of(target), Instant::now());
     for namespace in NAMESPACES {
         rest.namespace(namespace).await?;
     }
@@ -112,11 +111,16 @@ pub(super) async fn fill(rest: &Rest, size: &Size, rng: &mut Rng) -> Result<Fill
         Slot { key: key_of(number), content: is_there.then(|| Content::any(rng, 0)), is_doubtful: false }
     });
     let slots: Vec<_> = slots.collect();
-    let objects = slots.iter().filter_map(|slot| Some((slot, slot.content?)));
-    let posts = objects.map(|(slot, content)| async move {
-        rest.post(&config_maps(&slot.key.0), &content.object(&slot.key.1)).await.map(drop)
-    });
-    stream::iter(posts).buffer_unordered(WORKERS).try_collect::<()>().await?;
+    let complete = |(number, slot): (usize, &Slot)| {
+        let mut object = slot.content?.object(&slot.key.1);
+        object["apiVersion"] = "v1".into();
+        object["kind"] = "ConfigMap".into();
+        object["metadata"]["namespace"] = slot.key.0.as_str().into();
+        object["metadata"]["uid"] = format!("{number:08x}-0000-4000-8000-000000000000").into();
+        object["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
+        Some(object)
+    };
+    target.load(slots.iter().enumerate().filter_map(complete)).await?;
     Ok(Filled { slots, took: begun.elapsed() })
 }
 
