@@ -14,6 +14,7 @@ mod run;
 mod soak;
 mod test;
 mod tidy;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -32,6 +33,9 @@ cargo xtask TASK
                       us beside kube's reflector on the same Pods of the embedded server: memory, CPU, look-ups, updates
   soak [--histories N] [--seed S]
                       random histories of servers, faults and watchers, each against its model
+  torture [--minutes N] [--objects N] [--writes N] [--seed S]
+                      all watchers on the real control plane under steady writes, while its programs are killed and the
+                      network fails, for ten minutes
   control-plane ...   the real etcd and kube-apiserver: build | start DIR | stop DIR";
 
 fn main() -> ExitCode {
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
         ["deny"] => deny::run(),
         ["bench", ref rest @ ..] => bench::bench(rest),
         ["soak", ref rest @ ..] => soak::soak(rest),
+        ["torture", ref rest @ ..] => torture::torture(rest),
         ["control-plane", ref rest @ ..] if !rest.is_empty() => control_plane::run(rest),
         _ => {
             eprintln!("{USAGE}");

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::line::{Complaints, Line, Network, State};
 use super::single::Single;
 use super::watched::{IDLE_LIMIT, Watched};
-use super::{MARKER, NAMESPACES, Size};
+use super::{MARKER, NAMESPACES, Size, verdict};
 use crate::support::{Rest, config_map, config_maps, eventually};
 
 /// Longer than a watcher needs to notice a silence, see [`super::onlookers`].
@@ -114,7 +114,8 @@ impl Disturber<'_> {
                 self.done.slowest_recovery = self.done.slowest_recovery.max(recovered);
                 after = format!(", well again {recovered:.1?} later ({slowest} last)");
             }
-            println!("  {:>6.1} s  {blow}: {lasted:.1?}{after}", begun.elapsed().as_secs_f64());
+            let (now, memory) = (begun.elapsed().as_secs_f64(), verdict::resident() >> 20);
+            println!("  {now:>6.1} s  {blow}: {lasted:.1?}{after}; {memory} MiB");
             self.complaints.check()?;
             if let Some(failed) = self.watched.iter().find(|w| w.has_failed()) {
                 anyhow::bail!("the changes of `{}` came to an end", failed.name);

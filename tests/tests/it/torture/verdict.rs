@@ -117,45 +117,24 @@ pub(super) fn expired(watched: &[Watched]) -> Result<()> {
     Ok(())
 }
 
-/// What was needed before the torture.
-pub(super) struct Memory {
-    resident: usize,
-}
-
-impl Memory {
-    pub(super) fn now(watched: &[Watched]) -> Self {
-        let memory = Self { resident: resident() };
-        println!("            {} MiB resident, {} MiB in the stores", memory.resident >> 20, stored(watched) >> 20);
-        memory
-    }
-
-    /// A store that went through all of it takes no more than one that was just filled.
-    pub(super) async fn is_back_to_normal(&self, target: &Target, watched: &[Watched]) -> Result<()> {
-        let fresh = Watcher::builder(target.client(), config()).spawn()?;
-        fresh.wait_for_sync(PATIENCE).await?;
-        let new = fresh.snapshot().bytes().total();
-        let streaming = watched.iter().find(|w| w.name == "streaming").context("no streaming watcher")?;
-        let old = streaming.view.snapshot().bytes().total();
-        fresh.shutdown().await;
-        let now = resident();
-        println!(
-            "            {} MiB resident, {} MiB in the stores; {} KiB in one, {} KiB in a fresh one of the same objects",
-            now >> 20,
-            stored(watched) >> 20,
-            old >> 10,
-            new >> 10
-        );
-        ensure!(old <= new + new / 5, "a store of {old} bytes, a fresh one has {new}");
-        Ok(())
-    }
-}
-
-fn stored(watched: &[Watched]) -> usize {
-    watched.iter().map(|w| w.view.snapshot().bytes().total()).sum()
+/// A store that went through all of it takes no more than one that was just filled, but for symbols of objects that are
+/// gone, which may pile up until they outgrow those that are there.
+pub(super) async fn memory(target: &Target, watched: &[Watched]) -> Result<()> {
+    let fresh = Watcher::builder(target.client(), config()).spawn()?;
+    fresh.wait_for_sync(PATIENCE).await?;
+    let new = fresh.snapshot().bytes();
+    fresh.shutdown().await;
+    let streaming = watched.iter().find(|w| w.name == "streaming").context("no streaming watcher")?;
+    let old = streaming.view.snapshot().bytes();
+    println!("            store {old}; a fresh one of the same objects {new}");
+    let (needs, needed) = (old.objects + old.indexes, new.objects + new.indexes);
+    ensure!(needs <= needed + needed / 10, "a store of {old:?}, a fresh one has {new:?}");
+    ensure!(old.symbols <= old.objects.max(2 * new.symbols) + (1 << 20), "a store of {old:?}, a fresh one has {new:?}");
+    Ok(())
 }
 
 /// Bytes of memory of this process, as Linux counts them; zero elsewhere.
-fn resident() -> usize {
+pub(super) fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or_default() * 4096
 }
