@@ -8,7 +8,7 @@ use std::{fs, io::Read, io::Write};
 
 use anyhow::{Context, Result, bail};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::assets::Assets;
@@ -116,15 +116,23 @@ impl ControlPlane {
     }
 
     async fn start_all(&mut self) -> Result<()> {
-        self.etcd = Some(self.spawn_etcd()?);
+        // A folder that is started again has other ports by now, which its etcd must be told.
+        let has_moved = self.etcd_data().exists();
+        self.etcd = Some(self.spawn_etcd(has_moved)?);
         self.start_api_server().await
     }
 
-    fn spawn_etcd(&self) -> Result<Process> {
+    fn etcd_data(&self) -> PathBuf {
+        self.folder.join("etcd")
+    }
+
+    /// With `has_moved` it takes the ports of today, and forgets what was not yet marked as committed when it ended:
+    /// nothing after an orderly end, the last writes after a crash. So a crashed one is started without.
+    fn spawn_etcd(&self, has_moved: bool) -> Result<Process> {
         let client = etcd_url(self.ports.etcd);
         let peer = etcd_url(self.ports.peer);
-        let data = self.folder.join("etcd");
-        let arguments = [
+        let data = self.etcd_data();
+        let mut arguments = vec![
             "--name=e2e".to_owned(),
             format!("--data-dir={}", data.display()),
             "--unsafe-no-fsync".to_owned(),
@@ -137,12 +145,11 @@ impl ControlPlane {
             format!("--listen-peer-urls={peer}"),
             format!("--initial-advertise-peer-urls={peer}"),
             format!("--initial-cluster=e2e={peer}"),
-            // A folder that is started again has other ports by now.
-            "--force-new-cluster".to_owned(),
         ];
-        let fresh = !data.exists();
-        let arguments = &arguments[..arguments.len() - usize::from(fresh)];
-        Process::spawn(&self.folder, ETCD, &self.assets.etcd(), arguments, self.outlives)
+        if has_moved {
+            arguments.push("--force-new-cluster".to_owned());
+        }
+        Process::spawn(&self.folder, ETCD, &self.assets.etcd(), &arguments, self.outlives)
     }
 
     fn spawn_api_server(&self) -> Result<Process> {
@@ -184,6 +191,10 @@ impl ControlPlane {
             bail!("the API server runs already");
         }
         self.api_server = Some(self.spawn_api_server()?);
+        self.ready().await
+    }
+
+    async fn ready(&mut self) -> Result<()> {
         let deadline = Instant::now() + READY;
         loop {
             self.check_alive()?;
@@ -223,6 +234,25 @@ impl ControlPlane {
         self.api_server = None;
     }
 
+    /// Kills etcd without warning, as a crash would; the API server, if it runs, goes on without. Does nothing when it
+    /// does not run.
+    pub fn kill_etcd(&mut self) {
+        self.etcd = None;
+    }
+
+    /// Starts etcd again on the same ports and data, and waits until the API server, if it runs, is ready again.
+    ///
+    /// # Errors
+    ///
+    /// It runs already; it ended; or the API server did not get ready.
+    pub async fn start_etcd(&mut self) -> Result<()> {
+        if self.etcd.is_some() {
+            bail!("etcd runs already");
+        }
+        self.etcd = Some(self.spawn_etcd(false)?);
+        if self.api_server.is_some() { self.ready().await } else { Ok(()) }
+    }
+
     /// Kills the API server and starts it again on the same port and data.
     ///
     /// # Errors
@@ -233,6 +263,17 @@ impl ControlPlane {
         self.start_api_server().await
     }
 
+    /// Compacts etcd up to now while the API server runs, which goes on serving what its watch cache has and refuses
+    /// what only etcd knew.
+    ///
+    /// # Errors
+    ///
+    /// etcd refused.
+    pub async fn compact_etcd(&self) -> Result<()> {
+        let port = self.ports.etcd;
+        tokio::task::spawn_blocking(move || etcd::compact(port)).await?
+    }
+
     /// Makes every resourceVersion before now too old: compacts etcd and restarts the API server, whose watch cache
     /// would go on serving old versions otherwise.
     ///
@@ -241,9 +282,26 @@ impl ControlPlane {
     /// etcd refused, or the API server did not come back.
     pub async fn compact(&mut self) -> Result<()> {
         self.kill_api_server();
-        let port = self.ports.etcd;
-        tokio::task::spawn_blocking(move || etcd::compact(port)).await??;
+        self.compact_etcd().await?;
         self.start_api_server().await
+    }
+
+    /// Puts whole objects of a core kind (`configmaps`) into etcd, past the API server: thirty thousand in a few seconds
+    /// instead of half a minute. They need all that the API server would have filled in, and nobody should be
+    /// watching: many of them share a resourceVersion.
+    ///
+    /// # Errors
+    ///
+    /// An object has no namespace or name, or etcd refused.
+    pub async fn load(&self, resource: &str, objects: impl IntoIterator<Item = Value>) -> Result<()> {
+        let key = |object: Value| {
+            let text =
+                |name: &str| object["metadata"][name].as_str().with_context(|| format!("an object without {name}"));
+            Ok((format!("/registry/{resource}/{}/{}", text("namespace")?, text("name")?), object))
+        };
+        let values = objects.into_iter().map(key).collect::<Result<Vec<_>>>()?;
+        let port = self.ports.etcd;
+        tokio::task::spawn_blocking(move || etcd::put(port, &values)).await?
     }
 
     /// The kubeconfig file, valid as long as this value lives.

@@ -1,17 +1,25 @@
-//! A bad network between a client and the server: forwards bytes, breaks connections, goes silent.
+//! A bad network between a client and the server: forwards bytes, breaks connections, goes silent, gets slow.
 
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::Target;
 use crate::control_plane::config_of;
+
+/// How many bytes it takes at a time.
+const MOST: usize = 64 * 1024;
+/// How much the kernel may keep of what the server sends: with its usual megabytes a slow client would not be felt.
+const KEPT: u32 = 64 * 1024;
+/// A slow connection passes on a share of its bytes this often.
+const BEAT: Duration = Duration::from_millis(50);
 
 /// A loopback port that passes everything on to a [`Target`], as long as it is told to. Encrypted or not makes no
 /// difference to it.
@@ -27,6 +35,8 @@ pub struct Proxy {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Weather {
     flow: Flow,
+    /// How often the flow was changed; what is counted is counted from then on.
+    turn: u64,
     /// How often all connections were broken; each remembers the number under which it began.
     cuts: u64,
 }
@@ -36,6 +46,10 @@ enum Flow {
     Forward,
     Refuse,
     Hang,
+    /// Bytes a second, in each direction of each connection.
+    Slow(u32),
+    /// So many bytes come down on each connection, then it breaks.
+    Fuse(u64),
 }
 
 impl Proxy {
@@ -52,7 +66,7 @@ impl Proxy {
         let scheme = config.cluster_url.scheme_str().context("the server has no scheme")?;
         // The certificate is for 127.0.0.1, whatever the port.
         config.cluster_url = format!("{scheme}://{}", listener.local_addr()?).parse()?;
-        let weather = watch::Sender::new(Weather { flow: Flow::Forward, cuts: 0 });
+        let weather = watch::Sender::new(Weather { flow: Flow::Forward, turn: 0, cuts: 0 });
         let task = tokio::spawn(accept(listener, upstream, weather.subscribe()));
         Ok(Self { config, weather, task })
     }
@@ -72,24 +86,39 @@ impl Proxy {
         Ok(kube::Client::try_from(self.config())?)
     }
 
+    fn turn_to(&self, flow: Flow, cuts: u64) {
+        self.weather.send_modify(|w| *w = Weather { flow, turn: w.turn + 1, cuts: w.cuts + cuts });
+    }
+
     /// Lets bytes through. Those that [`hang`](Self::hang) held back arrive now.
     pub fn forward(&self) {
-        self.weather.send_modify(|w| w.flow = Flow::Forward);
+        self.turn_to(Flow::Forward, 0);
     }
 
     /// Breaks all connections; new ones are broken at once, until [`forward`](Self::forward).
     pub fn cut(&self) {
-        self.weather.send_modify(|w| *w = Weather { flow: Flow::Refuse, cuts: w.cuts + 1 });
+        self.turn_to(Flow::Refuse, 1);
     }
 
     /// Breaks all connections; new ones are let through.
     pub fn hiccup(&self) {
-        self.weather.send_modify(|w| *w = Weather { flow: Flow::Forward, cuts: w.cuts + 1 });
+        self.turn_to(Flow::Forward, 1);
     }
 
     /// Stops all bytes while connections stay open: neither side learns of it. New connections are silent too.
     pub fn hang(&self) {
-        self.weather.send_modify(|w| w.flow = Flow::Hang);
+        self.turn_to(Flow::Hang, 0);
+    }
+
+    /// Lets through so many bytes a second, in each direction of each connection, new ones too.
+    pub fn slow(&self, bytes_per_second: u32) {
+        self.turn_to(Flow::Slow(bytes_per_second), 0);
+    }
+
+    /// Breaks each connection when so many more bytes have come down on it from the server, to the byte, new ones too,
+    /// until [`forward`](Self::forward).
+    pub fn cut_after(&self, bytes: u64) {
+        self.turn_to(Flow::Fuse(bytes), 0);
     }
 }
 
@@ -119,13 +148,16 @@ async fn connection(client: TcpStream, upstream: SocketAddr, mut weather: watch:
     let (mut first, upwards, downwards) = (weather.clone(), weather.clone(), weather.clone());
     let pass = async {
         clear(&mut first).await?;
-        let server = TcpStream::connect(upstream).await?;
+        let socket = TcpSocket::new_v4()?;
+        socket.set_recv_buffer_size(KEPT)?;
+        let server = socket.connect(upstream).await?;
         // Watch events are small and must not wait for more to come.
         client.set_nodelay(true)?;
         server.set_nodelay(true)?;
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
-        tokio::try_join!(pump(from_client, to_server, upwards), pump(from_server, to_client, downwards))?;
+        let (up, down) = (pump(from_client, to_server, upwards, false), pump(from_server, to_client, downwards, true));
+        tokio::try_join!(up, down)?;
         Ok(())
     };
     tokio::select! {
@@ -135,23 +167,47 @@ async fn connection(client: TcpStream, upstream: SocketAddr, mut weather: watch:
 }
 
 /// Waits until bytes may pass.
-async fn clear(weather: &mut watch::Receiver<Weather>) -> io::Result<()> {
-    let gone = |_| io::Error::other("the proxy is gone");
-    weather.wait_for(|w| w.flow == Flow::Forward).await.map(drop).map_err(gone)
+async fn clear(weather: &mut watch::Receiver<Weather>) -> io::Result<Weather> {
+    let passes = |w: &Weather| !matches!(w.flow, Flow::Hang | Flow::Refuse);
+    weather.wait_for(passes).await.map(|w| *w).map_err(|_| io::Error::other("the proxy is gone"))
 }
 
+/// Passes bytes on in one direction until one side ends it, or the fuse does if it `may_burn`.
 async fn pump(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     mut weather: watch::Receiver<Weather>,
+    may_burn: bool,
 ) -> io::Result<()> {
-    let mut buffer = vec![0; 64 * 1024];
+    let mut buffer = vec![0; MOST];
+    let (mut turn, mut passed) = (0, 0_u64);
     loop {
         let count = from.read(&mut buffer).await?;
-        clear(&mut weather).await?;
+        let mut rest = &buffer[..count];
+        while !rest.is_empty() {
+            let now = clear(&mut weather).await?;
+            if turn != now.turn {
+                (turn, passed) = (now.turn, 0);
+            }
+            let left = match now.flow {
+                Flow::Slow(rate) => (rate as usize / 20).max(1),
+                Flow::Fuse(bytes) if may_burn => usize::try_from(bytes.saturating_sub(passed)).unwrap_or(MOST),
+                _ => MOST,
+            };
+            if left == 0 {
+                return Err(io::Error::other("the fuse has burnt"));
+            }
+            let (next, later) = rest.split_at(left.min(rest.len()));
+            to.write_all(next).await?;
+            passed += next.len() as u64;
+            rest = later;
+            if let Flow::Slow(_) = now.flow {
+                tokio::time::sleep(BEAT).await;
+            }
+        }
         if count == 0 {
+            clear(&mut weather).await?;
             return to.shutdown().await;
         }
-        to.write_all(&buffer[..count]).await?;
     }
 }

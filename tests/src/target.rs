@@ -6,6 +6,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use k8s_fake_apiserver::{Any, Status};
+use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::assets::Assets;
@@ -136,6 +138,58 @@ impl Target {
     pub async fn restart(&mut self) -> Result<()> {
         self.stop().await;
         self.start().await
+    }
+
+    /// Puts whole ConfigMaps into the storage, past the API, which is the quickest way to fill it. They need namespace,
+    /// name, `uid` and `creationTimestamp`; nobody should be watching.
+    ///
+    /// # Errors
+    ///
+    /// The storage refuses.
+    pub async fn load(&self, config_maps: impl IntoIterator<Item = Value>) -> Result<()> {
+        match &self.kind {
+            Kind::Embedded(embedded) => embedded.server().apply_all(config_maps)?,
+            Kind::Real(plane) => plane.load("configmaps", config_maps).await?,
+        }
+        Ok(())
+    }
+
+    /// Takes the storage away from under the API server without warning: etcd is killed. Open watches stay open and
+    /// silent, requests fail or wait. The embedded server, which has no storage, refuses all requests instead.
+    pub fn stop_storage(&mut self) {
+        match &mut self.kind {
+            Kind::Embedded(embedded) => {
+                let lost = Status::internal_error("the storage does not answer");
+                embedded.server().faults().on(Any::request()).always().status(lost);
+            }
+            Kind::Real(plane) => plane.kill_etcd(),
+        }
+    }
+
+    /// Brings it back with all that it had, and waits until the API server, if it runs, is ready.
+    ///
+    /// # Errors
+    ///
+    /// It does not come back.
+    pub async fn start_storage(&mut self) -> Result<()> {
+        match &mut self.kind {
+            Kind::Embedded(embedded) => embedded.server().faults().clear(),
+            Kind::Real(plane) => plane.start_etcd().await?,
+        }
+        Ok(())
+    }
+
+    /// Compacts the storage while the API server runs. What a real one has in its watch cache it goes on serving.
+    ///
+    /// # Errors
+    ///
+    /// The storage refuses.
+    pub async fn compact_storage(&self) -> Result<()> {
+        match &self.kind {
+            Kind::Embedded(embedded) => embedded.server().compact(),
+            Kind::Real(plane) => plane.compact_etcd().await?,
+        }
+        Ok(())
     }
 
     /// Forgets all history: every earlier resourceVersion and continue token is too old from now on. The API server

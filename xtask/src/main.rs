@@ -15,6 +15,7 @@ mod run;
 mod soak;
 mod test;
 mod tidy;
+mod torture;
 
 use std::process::ExitCode;
 
@@ -34,6 +35,9 @@ cargo xtask TASK
   soak [--histories N] [--seed S]
                       random histories of servers, faults and watchers, each against its model
   loom                models of how threads meet, in every order
+  torture [--minutes N] [--objects N] [--writes N] [--seed S]
+                      all watchers on the real control plane under steady writes, while its programs are killed and the
+                      network fails, for ten minutes
   control-plane ...   the real etcd and kube-apiserver: build | start DIR | stop DIR";
 
 fn main() -> ExitCode {
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
         ["bench", ref rest @ ..] => bench::bench(rest),
         ["soak", ref rest @ ..] => soak::soak(rest),
         ["loom"] => loom::run_models(),
+        ["torture", ref rest @ ..] => torture::torture(rest),
         ["control-plane", ref rest @ ..] if !rest.is_empty() => control_plane::run(rest),
         _ => {
             eprintln!("{USAGE}");

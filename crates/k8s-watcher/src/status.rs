@@ -29,7 +29,8 @@ pub enum Phase {
         /// Objects read so far.
         items: u64,
     },
-    /// Following the changes.
+    /// Following the changes; after a failure not before a watch that was asked for again has brought something, or was
+    /// open for ten seconds.
     Watching,
     /// Something failed and does not work again yet: waiting, or asking again without a good answer so far.
     BackingOff {

@@ -17,6 +17,7 @@ mod scopes;
 mod single;
 mod support;
 mod sync;
+mod torture;
 mod trouble;
 
 use std::process::ExitCode;
@@ -60,5 +61,6 @@ fn main() -> ExitCode {
         Alone harness::stops_starts_and_forgets,
         Alone trouble::relist_after_compaction,
         Alone trouble::restart_in_the_middle_of_writes,
+        Alone torture::torture_under_steady_writes,
     ])
 }

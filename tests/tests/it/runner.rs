@@ -16,8 +16,10 @@ use e2e::Target;
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A scenario that takes longer than this does not end any more.
-const LIMIT: Duration = Duration::from_secs(180);
+use crate::torture;
+
+/// A scenario that takes longer than this does not end any more, unless it was asked to take longer.
+const LIMIT: Duration = Duration::from_secs(300);
 /// The scenarios mostly wait for the server.
 const AT_A_TIME: usize = 3;
 /// Parts of the names: what needs a real server must be told apart.
@@ -176,10 +178,11 @@ struct Line {
 impl Report {
     async fn watch(&self, server: &'static str, name: &'static str, run: impl Future<Output = Result<()>>) {
         let begun = Instant::now();
-        let caught = AssertUnwindSafe(tokio::time::timeout(LIMIT, run)).catch_unwind();
+        let limit = LIMIT + torture::extra_time();
+        let caught = AssertUnwindSafe(tokio::time::timeout(limit, run)).catch_unwind();
         let result = match caught.await {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(anyhow!("not done after {LIMIT:?}")),
+            Ok(Err(_)) => Err(anyhow!("not done after {limit:?}")),
             Err(_) => Err(anyhow!("panicked")),
         };
         let time = begun.elapsed();

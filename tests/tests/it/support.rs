@@ -31,13 +31,24 @@ impl Rest {
         Self(target.client())
     }
 
-    async fn send(&self, method: Method, path: &str, kind: &str, body: Option<&Value>) -> Result<Value> {
+    /// One try; whether a write without an answer has happened nobody knows.
+    pub(crate) async fn send_once(
+        &self,
+        method: Method,
+        path: &str,
+        kind: &str,
+        body: Option<&Value>,
+    ) -> Result<Value> {
         let body = body.map(|b| b.to_string().into_bytes()).unwrap_or_default();
+        let request = Request::builder().method(&method).uri(path).header("Content-Type", kind);
+        self.0.request(request.body(body)?).await.with_context(|| format!("{method} {path}"))
+    }
+
+    async fn send(&self, method: Method, path: &str, kind: &str, body: Option<&Value>) -> Result<Value> {
         loop {
-            let request = Request::builder().method(&method).uri(path).header("Content-Type", kind);
-            match self.0.request(request.body(body.clone())?).await {
-                Err(error) if is_stale(&error) => {}
-                answer => return answer.with_context(|| format!("{method} {path}")),
+            match self.send_once(method.clone(), path, kind, body).await {
+                Err(error) if error.downcast_ref().is_some_and(is_stale) => {}
+                answer => return answer,
             }
         }
     }

@@ -322,3 +322,20 @@ fn the_phase_says_what_is_waited_for() {
     assert_eq!(Some(until), sim.engine.deadline());
     assert_eq!(sim.engine.progress().last_contact, None, "a refusal is no contact");
 }
+
+#[test]
+fn a_retry_without_an_answer_does_not_look_like_watching() {
+    // The connection goes silent, and so does each one after it.
+    let mut sim = Sim::scripted(paged(), vec![page(10, 1), watch("+11")]);
+    sim.run(secs(5));
+    assert_eq!(sim.phase(), Phase::Watching);
+    let mut asked = sim.requests.len();
+    let mut unanswered = 0;
+    for second in 336..1_200 {
+        sim.run(secs(second));
+        assert!(matches!(sim.phase(), Phase::BackingOff { attempt: 1.., .. }), "{} after {second} s", sim.phase());
+        unanswered += usize::from(sim.requests.len() > asked);
+        asked = sim.requests.len();
+    }
+    assert!(unanswered > 5, "{:?}", sim.requests);
+}
