@@ -87,7 +87,15 @@ struct Net {
 
 impl Feed {
     pub(crate) fn new(snapshot: Snapshot) -> Self {
-        Self { state: Mutex::new(FeedState { snapshot, loaded: false, closed: false, tidying: false, subscribers: vec![] }) }
+        Self {
+            state: Mutex::new(FeedState {
+                snapshot,
+                loaded: false,
+                closed: false,
+                tidying: false,
+                subscribers: vec![],
+            }),
+        }
     }
 
     pub(crate) fn subscribe(&self) -> Changes {
@@ -137,6 +145,12 @@ impl Feed {
             state.tidying = subscribers.any(|subscriber| subscriber.pending.lock().tidy(&mut left));
         }
         state.tidying
+    }
+
+    /// How many objects have changed since the last batch of each subscriber.
+    pub(crate) fn backlogs(&self) -> Vec<usize> {
+        let subscribers: Vec<_> = self.state.lock().subscribers.iter().filter_map(Weak::upgrade).collect();
+        subscribers.iter().map(|subscriber| subscriber.pending.lock().net.len()).collect()
     }
 
     /// The initial load is complete: first batches are due.
@@ -280,7 +294,8 @@ impl Changes {
         std::future::poll_fn(|cx| self.poll_batch(cx)).await
     }
 
-    /// How many objects have changed since the last batch: what a slow reader holds back.
+    /// How many objects have changed since the last batch: what a slow reader holds back. Others read it through
+    /// [`WatcherHandle::backlog`](crate::WatcherHandle::backlog).
     pub fn backlog(&self) -> usize {
         self.shared.pending.lock().net.len()
     }
