@@ -44,7 +44,7 @@ impl<'a> Hour<'a> {
 
     async fn minute(&mut self) {
         for part in 0..6 {
-            for _ in 0..60 {
+            for _ in 0..15 {
                 let name = format!("m{:04}", self.rng.usize(..OBJECTS));
                 match self.rng.u8(..10) {
                     0 => self.delete(&name),
@@ -98,7 +98,7 @@ async fn a_reader_that_stalls_for_an_hour_wakes_to_the_latest_state_and_every_de
         assert!(stalled.backlog() <= OBJECTS);
         assert_eq!(watcher.backlog().unread, [stalled.backlog()]);
     }
-    assert!(hour.writes > 18_000, "{}", hour.writes);
+    assert!(hour.writes > 5_000, "{}", hour.writes);
     assert_eq!(server.journal().count(Watch::of(MAPS)), 1, "the watch was read all the time");
 
     let batch = next(&mut stalled).await;
@@ -175,7 +175,7 @@ async fn minutes_with_a_callback_that_hangs(watcher: &WatcherHandle, server: &Fa
         total += batch.stats.total();
         replay.apply(&batch);
         assert_eq!(watcher.backlog().untold.total(), total, "what waits for the callback can be read");
-        assert_eq!(watcher.backlog().untold.is_initial_sync, false);
+        assert!(!watcher.backlog().untold.is_initial_sync);
     }
     assert_eq!(server.journal().count(Watch::of(MAPS)), 1);
     assert!(!watcher.is_stopped());
@@ -204,7 +204,7 @@ async fn an_async_callback_that_never_returns_holds_up_nothing_but_the_next_call
     settle(ms(1)).await;
     assert!(handle.is_stopped());
     assert_eq!((calls.load(Ordering::SeqCst), Arc::strong_count(&calls)), (1, 1), "the callback is gone with it");
-    assert!(handle.backlog().untold.total() > 1_000, "nobody was told");
+    assert!(handle.backlog().untold.total() > 800, "nobody was told");
 }
 
 #[tokio::test(start_paused = true)]
@@ -296,7 +296,7 @@ async fn what_is_held_back_for_a_group_can_be_read() {
     settle(secs(1)).await;
     assert_eq!(record.len(), 0);
     let untold = maps.backlog().untold;
-    assert!(untold.total() > 3_000, "{untold}");
+    assert!(untold.total() > 800, "{untold}");
     assert_eq!(one.backlog(), 2, "that it is gone, and the new one");
     missing.clear();
     also_missing.clear();

@@ -164,8 +164,11 @@ async fn live(client: &Client, kind: Kind, end: End) -> Result<()> {
             let slot = Slot::default();
             let callback = slot.clone();
             let builder = Watcher::builder(client, config).cached(CacheConfig::default().max_bytes(1 << 16));
-            let watcher = builder.on_sync_complete(move |_, _| callback.clear(end)).build()?;
-            one(slot, watcher, end).await
+            let watcher = builder.on_sync_complete_async(move |_, _| {
+                callback.clear(end);
+                async {}
+            });
+            one(slot, watcher.build()?, end).await
         }
         Kind::Single => {
             let slot = Slot::default();
