@@ -8,6 +8,7 @@ mod deny;
 mod docs;
 mod examples;
 mod loom;
+mod memory;
 mod metadata;
 mod msrv;
 mod package;
@@ -38,6 +39,9 @@ cargo xtask TASK
   torture [--minutes N] [--objects N] [--writes N] [--seed S]
                       all watchers on the real control plane under steady writes, while its programs are killed and the
                       network fails, for ten minutes
+  soak --memory [--short]
+                      2,000,000 updates, 200,000 short-lived objects, 1,000 watchers: the memory of the last quarter
+                      is that of the second, and nothing stays behind (half an hour; --short: a minute)
   control-plane ...   the real etcd and kube-apiserver: build | start DIR | stop DIR";
 
 fn main() -> ExitCode {
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
         ["msrv"] => msrv::run(),
         ["deny"] => deny::run(),
         ["bench", ref rest @ ..] => bench::bench(rest),
+        ["soak", "--memory", ref rest @ ..] => memory::memory(rest),
         ["soak", ref rest @ ..] => soak::soak(rest),
         ["loom"] => loom::run_models(),
         ["torture", ref rest @ ..] => torture::torture(rest),

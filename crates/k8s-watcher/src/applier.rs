@@ -264,15 +264,14 @@ impl Sink for Applier {
 
     fn tidy(&mut self) -> bool {
         let before = self.shared.store.snapshot().version();
-        let more = self.writer.compact_step();
-        if !more {
-            let tidy = self.shared.store.snapshot();
-            if tidy.version() != before {
-                // Or the former state would live on in the feed until the next change.
-                self.shared.feed.publish(&tidy, &[]);
-            }
+        if self.writer.compact_step() {
+            return true;
         }
-        more
+        let tidy = self.shared.store.snapshot();
+        if tidy.version() != before {
+            self.shared.feed.tidied(&tidy);
+        }
+        self.shared.feed.tidy_step()
     }
 
     fn report(&self, status: &mut Status) {

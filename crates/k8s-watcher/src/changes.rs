@@ -1,8 +1,9 @@
 //! Changes as a stream: each subscriber gets what is new since it looked last, one entry an object.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
+use std::ops::Bound;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
@@ -11,6 +12,9 @@ use futures_core::Stream;
 use k8s_store::Snapshot;
 use k8s_types::{Change, ChangeStats, Object, ObjectKey};
 use parking_lot::Mutex;
+
+/// How many waiting states one step of tidying looks at.
+const TIDY_STEP: usize = 512;
 
 /// Changes since the last batch, with the state that they led to.
 #[derive(Clone, Debug)]
@@ -48,6 +52,8 @@ struct FeedState {
     snapshot: Snapshot,
     loaded: bool,
     closed: bool,
+    /// A subscriber has states that are not tidied.
+    tidying: bool,
     subscribers: Vec<Weak<Subscriber>>,
 }
 
@@ -59,7 +65,9 @@ struct Pending {
     snapshot: Snapshot,
     stats: ChangeStats,
     /// What the subscriber knows of each object that changed since. What is true now stands in the snapshot.
-    net: HashMap<ObjectKey, Net>,
+    net: BTreeMap<ObjectKey, Net>,
+    /// Where tidying goes on, if it is not done.
+    tidy_from: Option<Bound<ObjectKey>>,
     loaded: bool,
     /// The first batch was taken: changes count from there.
     primed: bool,
@@ -79,7 +87,15 @@ struct Net {
 
 impl Feed {
     pub(crate) fn new(snapshot: Snapshot) -> Self {
-        Self { state: Mutex::new(FeedState { snapshot, loaded: false, closed: false, subscribers: vec![] }) }
+        Self {
+            state: Mutex::new(FeedState {
+                snapshot,
+                loaded: false,
+                closed: false,
+                tidying: false,
+                subscribers: vec![],
+            }),
+        }
     }
 
     pub(crate) fn subscribe(&self) -> Changes {
@@ -88,7 +104,8 @@ impl Feed {
             pending: Mutex::new(Pending {
                 snapshot: state.snapshot.clone(),
                 stats: ChangeStats::default(),
-                net: HashMap::new(),
+                net: BTreeMap::new(),
+                tidy_from: None,
                 loaded: state.loaded,
                 primed: false,
                 closed: state.closed,
@@ -103,6 +120,37 @@ impl Feed {
     /// A commit: its state and what changed. Never waits for a reader.
     pub(crate) fn publish(&self, snapshot: &Snapshot, changes: &[Change]) {
         self.each(|state| state.snapshot = snapshot.clone(), |pending| pending.add(snapshot, changes));
+    }
+
+    /// The store has got rid of what nobody needs any more: in its former state it would live on until the next change,
+    /// in the states that wait for readers for as long as these wait. [`tidy_step`](Self::tidy_step) takes it out of
+    /// those.
+    pub(crate) fn tidied(&self, snapshot: &Snapshot) {
+        let own = |state: &mut FeedState| {
+            state.snapshot = snapshot.clone();
+            state.tidying = true;
+        };
+        self.each(own, |pending| {
+            pending.add(snapshot, &[]);
+            pending.tidy_from = Some(Bound::Unbounded);
+        });
+    }
+
+    /// Does a slice of what [`tidied`](Self::tidied) began; says whether there is more.
+    pub(crate) fn tidy_step(&self) -> bool {
+        let mut state = self.state.lock();
+        if state.tidying {
+            let mut left = TIDY_STEP;
+            let mut subscribers = state.subscribers.iter().filter_map(Weak::upgrade);
+            state.tidying = subscribers.any(|subscriber| subscriber.pending.lock().tidy(&mut left));
+        }
+        state.tidying
+    }
+
+    /// How many objects have changed since the last batch of each subscriber.
+    pub(crate) fn backlogs(&self) -> Vec<usize> {
+        let subscribers: Vec<_> = self.state.lock().subscribers.iter().filter_map(Weak::upgrade).collect();
+        subscribers.iter().map(|subscriber| subscriber.pending.lock().net.len()).collect()
     }
 
     /// The initial load is complete: first batches are due.
@@ -143,19 +191,34 @@ impl Pending {
         }
         for change in changes {
             self.stats.record(change);
-            let mut entry = match self.net.entry(ObjectKey::of(change.object())) {
-                Entry::Vacant(entry) => entry.insert_entry(Net { known: change.previous().cloned(), last: None }),
-                Entry::Occupied(entry) => entry,
-            };
-            if let Change::Deleted(object) = change {
-                match &entry.get().known {
-                    // What came and went between two looks was never there for this reader.
-                    None => drop(entry.remove()),
-                    Some(known) if known.uid() == object.uid() => entry.get_mut().last = Some(object.clone()),
-                    Some(_) => {}
+            match self.net.entry(ObjectKey::of(change.object())) {
+                Entry::Vacant(entry) => {
+                    let mut net = Net { known: change.previous().cloned(), last: None };
+                    if net.heed(change) {
+                        entry.insert(net);
+                    }
+                }
+                Entry::Occupied(mut entry) => {
+                    if !entry.get_mut().heed(change) {
+                        entry.remove();
+                    }
                 }
             }
         }
+    }
+
+    /// Makes the next of the waiting states stand for themselves, as many as are left to do; says whether there are more.
+    fn tidy(&mut self, left: &mut usize) -> bool {
+        let Some(from) = self.tidy_from.take() else { return false };
+        let mut entries = self.net.range_mut((from, Bound::Unbounded));
+        for (key, net) in entries.by_ref().take(*left) {
+            net.detach();
+            *left -= 1;
+            if *left == 0 {
+                self.tidy_from = Some(Bound::Excluded(key.clone()));
+            }
+        }
+        self.tidy_from.is_some()
     }
 
     fn take(&mut self) -> Option<Batch> {
@@ -172,8 +235,7 @@ impl Pending {
         if self.stats.is_empty() {
             return None;
         }
-        let mut net: Vec<_> = std::mem::take(&mut self.net).into_iter().collect();
-        net.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let net = std::mem::take(&mut self.net);
         let mut changes = Vec::with_capacity(net.len());
         for (key, Net { known, last }) in net {
             match (known, self.snapshot.by_key(&key).cloned()) {
@@ -193,6 +255,30 @@ impl Pending {
     }
 }
 
+// === impl Net ===
+
+impl Net {
+    /// Takes in what happened to the object; says whether the reader has to hear of it at all.
+    fn heed(&mut self, change: &Change) -> bool {
+        if let Change::Deleted(object) = change {
+            match &self.known {
+                // What came and went between two looks was never there for this reader.
+                None => return false,
+                Some(known) if known.uid() == object.uid() => self.last = Some(object.clone()),
+                Some(_) => {}
+            }
+        }
+        true
+    }
+
+    /// Lets go of the tables that the states share with others.
+    fn detach(&mut self) {
+        for object in [&mut self.known, &mut self.last].into_iter().flatten() {
+            *object = object.detached();
+        }
+    }
+}
+
 // === impl Changes ===
 
 impl Changes {
@@ -208,7 +294,8 @@ impl Changes {
         std::future::poll_fn(|cx| self.poll_batch(cx)).await
     }
 
-    /// How many objects have changed since the last batch: what a slow reader holds back.
+    /// How many objects have changed since the last batch: what a slow reader holds back. Others read it through
+    /// [`WatcherHandle::backlog`](crate::WatcherHandle::backlog).
     pub fn backlog(&self) -> usize {
         self.shared.pending.lock().net.len()
     }
@@ -239,3 +326,6 @@ impl fmt::Debug for Changes {
         f.debug_struct("Changes").field("backlog", &self.backlog()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

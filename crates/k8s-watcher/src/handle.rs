@@ -8,6 +8,7 @@ use k8s_store::{MemoryStore, Snapshot};
 use k8s_types::Gvr;
 use tokio::time::Instant;
 
+use crate::backlog::Backlog;
 use crate::changes::{Changes, Feed};
 use crate::control::Control;
 use crate::error::SyncError;
@@ -39,6 +40,10 @@ impl Shared {
     pub(crate) fn new(control: Arc<Control>, store: MemoryStore, mailbox: Mailbox) -> Self {
         let feed = Feed::new(store.snapshot());
         Self { control, store, feed, mailbox }
+    }
+
+    pub(crate) fn backlog(&self) -> Backlog {
+        Backlog { untold: self.mailbox.untold(), unread: self.feed.backlogs() }
     }
 }
 
@@ -78,6 +83,24 @@ impl<S> WatcherHandle<S> {
     /// The watcher's state as it changes; the last value wins.
     pub fn status_changes(&self) -> watch::Receiver<Status> {
         self.shared.control.status.subscribe()
+    }
+
+    /// What waits for callbacks and for readers of [`changes`](Self::changes): how far behind they are. Costs two short
+    /// locks and one for each stream.
+    ///
+    /// # Examples
+    ///
+    /// A health check that finds the callback that hangs:
+    ///
+    /// ```
+    /// # use k8s_watcher::WatcherHandle;
+    /// fn is_healthy(watcher: &WatcherHandle) -> bool {
+    ///     let backlog = watcher.backlog();
+    ///     backlog.untold.total() < 100_000 && backlog.longest_stream().unwrap_or(0) < 10_000
+    /// }
+    /// ```
+    pub fn backlog(&self) -> Backlog {
+        self.shared.backlog()
     }
 
     /// Whether the initial load is complete and callbacks have been told of it. Stays true.
@@ -160,6 +183,10 @@ impl crate::metrics::Source for Shared {
 
     fn store_bytes(&self) -> Option<usize> {
         Some(self.store.snapshot().bytes().total())
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog()
     }
 }
 

@@ -59,6 +59,9 @@
 //!   `on_sync_complete` is called, once. What happens after the load is never marked as initial.
 //! - **Callbacks** run off the reading task and one at a time. While one runs, or none is due, changes gather as
 //!   numbers; nothing is lost, and the next call has them. The statistics delivered add up to what happened.
+//! - **Nobody waits for who is slow.** The reading goes on whatever callbacks and readers of [`Changes`] do. What waits for
+//!   them is numbers, and one entry an object; [`backlog`](WatcherHandle::backlog) says how much it is. Who stalls for an
+//!   hour and wakes gets the latest state and each delete.
 //! - **Failures** of the server are tried again for ever, slower and slower up to the backoff's limit, and show in
 //!   [`status`](WatcherHandle::status). A watch that is silent for longer than its idle limit is taken for dead.
 //! - **An object that cannot be held** (nested deeper than 127 levels, without a name, or no JSON) is skipped, counted
@@ -77,6 +80,7 @@
 #![forbid(unsafe_code)]
 
 mod applier;
+mod backlog;
 mod cache_link;
 #[cfg(feature = "cached")]
 mod cached;
@@ -101,6 +105,7 @@ mod sync;
 mod transition;
 mod watcher;
 
+pub use backlog::Backlog;
 pub use callback::{ChangeContext, Outcome};
 pub use changes::{Batch, Changes};
 pub use debounce::{Debouncer, Decision};

@@ -12,6 +12,7 @@ use prometheus_client::registry::{Registry, Unit};
 use tokio::time::Instant;
 
 use crate::WatcherHandle;
+use crate::backlog::Backlog;
 use crate::control::Control;
 use crate::single::SingleWatcherHandle;
 use crate::status::{ErrorClass, Status};
@@ -35,6 +36,8 @@ use crate::status::{ErrorClass, Status};
 /// | `watcher_callback_panics_total` | callbacks that panicked |
 /// | `watcher_stale_seconds` | how long ago the store was last known to be current; absent before the initial load |
 /// | `watcher_running_callback_seconds` | for how long the callback that runs has been running; absent while none does |
+/// | `watcher_untold_changes` | changes that no callback was told of yet; of a single watcher, calls that are due |
+/// | `watcher_unread_objects` | objects that have changed since the slowest stream was read; absent without streams |
 /// | `watcher_last_contact_seconds` | for how long the server has said nothing; absent before the first word |
 /// | `watcher_last_event_seconds` | how old the last watch event is; absent before the first |
 ///
@@ -80,6 +83,9 @@ pub(crate) trait Source: Send + Sync {
 
     /// Bytes of its store, if it has one.
     fn store_bytes(&self) -> Option<usize>;
+
+    /// What waits for those who listen.
+    fn backlog(&self) -> Backlog;
 }
 
 struct Observed {
@@ -95,6 +101,7 @@ struct Reading {
     resource: String,
     status: Status,
     store_bytes: Option<usize>,
+    backlog: Backlog,
     #[cfg(feature = "cached")]
     cache: Option<k8s_store::CacheStats>,
 }
@@ -156,6 +163,7 @@ impl Observed {
             resource: source.control().resource.to_string(),
             status: source.control().status.get(),
             store_bytes: source.store_bytes(),
+            backlog: source.backlog(),
             #[cfg(feature = "cached")]
             cache: self.cache.as_ref().map(k8s_store::CachedStore::stats),
         })
@@ -184,6 +192,12 @@ impl Collector for Metrics {
         sheet.counter("watcher_restarts", "Watches that were opened again", |r| Some(r.status.restarts))?;
         sheet.counter("watcher_skipped_objects", "Objects that could not be decoded", |r| Some(r.status.skipped))?;
         sheet.counter("watcher_callback_panics", "Callbacks that panicked", |r| Some(r.status.callback_panics))?;
+        sheet.gauge("watcher_untold_changes", "Changes that no callback was told of yet", None, |r| {
+            Some(r.backlog.untold.total())
+        })?;
+        sheet.gauge("watcher_unread_objects", "Objects that the slowest stream has yet to be told of", None, |r| {
+            r.backlog.longest_stream().map(|objects| objects as u64)
+        })?;
         let age = |moment: Option<Instant>| {
             moment.map(|m| now.saturating_duration_since(m)).as_ref().map(Duration::as_secs_f64)
         };

@@ -60,6 +60,15 @@ impl Mailbox {
         self.wake.notify_one();
     }
 
+    /// What happened that `on_change` was not called for yet.
+    pub(crate) fn untold(&self) -> ChangeStats {
+        let mail = self.state.lock();
+        let mut untold = mail.load;
+        untold.merge(&mail.live);
+        untold.is_initial_sync = !mail.load.is_empty() && mail.live.is_empty();
+        untold
+    }
+
     /// The initial load is complete and has this many objects.
     pub(crate) fn loaded(&self, objects: usize) {
         self.state.lock().loaded = Some(objects);

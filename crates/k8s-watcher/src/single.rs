@@ -293,6 +293,14 @@ impl SingleWatcherBuilder {
     }
 }
 
+impl Shared {
+    /// Calls that are due.
+    fn backlog(&self) -> usize {
+        // Before the sync the state is told by `on_sync_complete`.
+        if self.control.status.read(|s| s.synced) { self.news.lock().waiting() } else { 0 }
+    }
+}
+
 /// However a watcher ends, those who wait for it learn of it.
 struct Ending(Arc<Shared>);
 

@@ -7,9 +7,9 @@ use k8s_store::StorePlan;
 
 use crate::fixture::{Fixture, TEAM, ZONES, empty, multi_valued};
 
-/// Runs `flip` on one thread until each of two readers has run `read` `rounds` times.
+/// Runs `flip` on one thread until each of eight readers has run `read` `rounds` times.
 fn race(rounds: usize, mut flip: impl FnMut(usize) + Send, read: impl Fn(usize) + Sync) {
-    const READERS: usize = 2;
+    const READERS: usize = 8;
     let finished = AtomicUsize::new(0);
     let started = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -53,7 +53,7 @@ fn c57_two_indexes_are_read_at_one_moment() {
         writer.commit();
     };
     // A million queries in all.
-    race(500_000, flip, |_| {
+    race(125_000, flip, |_| {
         let snapshot = store.snapshot();
         let teams = |team: &str| snapshot.get([team]).expect("one").len();
         let zones = snapshot.index("by-zone").expect("known");
@@ -94,7 +94,7 @@ fn readers_never_see_an_object_in_two_buckets_or_in_none() {
         }
         writer.commit();
     };
-    race(3000, flip, |_| {
+    race(750, flip, |_| {
         let snapshot = store.snapshot();
         assert_eq!(snapshot.len(), OBJECTS);
         let mut found: Vec<&str> = teams
@@ -128,7 +128,7 @@ fn a_batch_is_seen_whole_or_not_at_all() {
         }
         writer.commit();
     };
-    race(5000, flip, |_| {
+    race(1250, flip, |_| {
         let snapshot = store.snapshot();
         let version = snapshot.list().first().and_then(|o| o.resource_version());
         assert!(snapshot.list().all(|o| o.resource_version() == version));

@@ -9,3 +9,4 @@ mod model;
 mod reads;
 mod relist;
 mod size;
+mod stress;

@@ -83,6 +83,12 @@ impl SingleWatcherHandle {
         self.shared.control.status.read(|s| s.last_watch_error.clone())
     }
 
+    /// How many calls of `on_change` wait, behind one that runs or for a [group](crate::SyncGroup) to be complete: two at
+    /// most, a delete and the state that came after it. None before the sync, and none without `on_change`.
+    pub fn backlog(&self) -> usize {
+        self.shared.backlog()
+    }
+
     /// The watcher's state at this moment.
     pub fn status(&self) -> Status {
         self.shared.control.status.get()
@@ -122,6 +128,12 @@ impl crate::metrics::Source for Shared {
 
     fn store_bytes(&self) -> Option<usize> {
         None
+    }
+
+    fn backlog(&self) -> crate::Backlog {
+        let mut backlog = crate::Backlog::default();
+        backlog.untold.modified = self.backlog() as u64;
+        backlog
     }
 }
 

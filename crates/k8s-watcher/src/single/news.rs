@@ -46,10 +46,23 @@ impl News {
         self.current.clone()
     }
 
+    /// Whether the object that the user was told last is no more.
+    fn is_gone(&self) -> bool {
+        self.told.as_ref().is_some_and(|(told, _)| self.current.is_none() || *told != self.incarnation)
+    }
+
+    /// How much there is to tell.
+    pub(super) fn waiting(&self) -> usize {
+        let is_gone = self.is_gone();
+        // What is again as it was told is nothing new, as long as it is the same object.
+        let is_known = |object| self.told.as_ref().is_some_and(|(_, told)| !is_gone && told.same_content(object));
+        let is_news = self.is_news && self.current.as_ref().is_some_and(|object| !is_known(object));
+        usize::from(is_gone) + usize::from(is_news)
+    }
+
     /// What is to be told next.
     pub(super) fn next(&mut self) -> Option<Option<Object>> {
-        let same = |(told, _): &(u64, Object)| self.current.is_some() && *told == self.incarnation;
-        if self.told.as_ref().is_some_and(|told| !same(told)) {
+        if self.is_gone() {
             self.told = None;
             return Some(None);
         }
@@ -199,7 +212,9 @@ mod tests {
                     Step::Tell(times) => tell(&mut news, &mut known, times),
                 }
             }
+            let (waiting, before) = (news.waiting(), known.len());
             tell(&mut news, &mut known, 100);
+            prop_assert_eq!(known.len() - before, waiting);
             let last = *known.last().unwrap();
             prop_assert!(last == present || last >= wanted, "{known:?} of {history:?}");
             prop_assert_eq!(last.is_some(), present.is_some());

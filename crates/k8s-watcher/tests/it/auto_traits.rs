@@ -22,6 +22,7 @@ macro_rules! all {
 #[test]
 fn public_types() {
     all!(
+        Backlog,
         Batch,
         ChangeContext,
         Changes,

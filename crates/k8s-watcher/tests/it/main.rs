@@ -32,5 +32,7 @@ mod selection;
 mod self_writes;
 mod single;
 mod single_histories;
+mod slow_readers;
 mod status;
+mod stress;
 mod support;

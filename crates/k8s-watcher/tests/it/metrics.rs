@@ -41,6 +41,9 @@ async fn a_scrape_has_the_state_of_each_watcher() {
     let one = SingleWatcher::builder(server.client(), SingleWatcherConfig::new(MAPS, "shop", "a")).spawn().unwrap();
     one.wait_for_sync(LONG).await.unwrap();
     metrics.add_single("one", &one);
+    assert_eq!(value(&text, &maps("unread_objects")), None, "there is no stream");
+    let mut changes = watcher.changes();
+    changes.next().await.unwrap();
     server.apply(config_map("a", "y")).unwrap();
     server.delete(MAPS, Some("shop"), "b").unwrap();
     same_as_served(&watcher, &server).await;
@@ -48,6 +51,7 @@ async fn a_scrape_has_the_state_of_each_watcher() {
     let text = scrape(&registry);
     assert_eq!(value(&text, &maps("synced")), Some(1.0));
     assert_eq!(value(&text, &maps("objects")), Some(1.0));
+    assert_eq!((value(&text, &maps("untold_changes")), value(&text, &maps("unread_objects"))), (Some(0.0), Some(2.0)));
     assert_eq!(value(&text, &maps("store_bytes")), Some(watcher.store().snapshot().bytes().total() as f64));
     let changes = |watcher: &str, op: &str| {
         let series = format!(r#"watcher_changes_total{{watcher="{watcher}",resource="v1/configmaps",op="{op}"}}"#);

@@ -174,7 +174,11 @@ impl Record {
     }
 
     pub(crate) fn push(&self, change: &ChangeContext) {
-        let call = (self.begin.elapsed(), change.stats, change.snapshot.len());
+        self.push_stats(change.stats, change.snapshot.len());
+    }
+
+    pub(crate) fn push_stats(&self, stats: ChangeStats, objects: usize) {
+        let call = (self.begin.elapsed(), stats, objects);
         self.calls.lock().expect("no panic under the lock").push(call);
     }
 
