@@ -29,6 +29,5 @@ mod review_single;
 mod selection;
 mod self_writes;
 mod single;
-mod single_histories;
 mod status;
 mod support;
