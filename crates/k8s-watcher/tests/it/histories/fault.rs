@@ -138,9 +138,10 @@ impl Fault {
             What::Error(code) => rule.error(*code),
             What::Stray(which) => rule.line(STRAY[*which % STRAY.len()]),
             What::Replay(revisions) => rule.replay(*revisions),
-            What::Unreadable => {
-                rule.edit(|object| object["data"] = (0..200).fold(Value::Null, |inner, _| json!([inner])))
-            }
+            // In a part that references have too.
+            What::Unreadable => rule.edit(|object| {
+                object["metadata"]["labels"]["app"] = (0..200).fold(Value::Null, |inner, _| json!([inner]));
+            }),
         }
     }
 

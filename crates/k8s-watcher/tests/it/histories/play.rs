@@ -126,7 +126,7 @@ async fn arrive(subject: &mut impl Subject, cluster: &mut Cluster) {
 
 /// With nothing wrong each change is counted, and once.
 async fn follow(subject: &mut impl Subject, cluster: &mut Cluster, setup: &Setup) {
-    let (before, from) = (subject.counts(), cluster.server.revision());
+    let (before, from) = (subject.counts(), cluster.truth().moment());
     for write in &setup.afterwards {
         cluster.story.tell(|| format!("{write:?} at {:?}", cluster.elapsed()));
         cluster.write(*write);
@@ -137,7 +137,7 @@ async fn follow(subject: &mut impl Subject, cluster: &mut Cluster, setup: &Setup
     let after = subject.counts();
     if after.relists == before.relists && !cluster.was_unreadable {
         let told = (after.created - before.created, after.modified - before.modified, after.deleted - before.deleted);
-        let happened = cluster.truth().changes_after(from, setup.view);
+        let happened = cluster.truth().changes(setup.view, |at| at.moment > from);
         assert_eq!(told, happened, "created, modified, deleted with nothing wrong");
     }
 }
@@ -148,7 +148,7 @@ fn check_bounds(counts: &Counts, cluster: &Cluster, setup: &Setup) {
         // A list from scratch counts everything as modified where the content is not there to be compared.
         return;
     }
-    let (created, modified, deleted) = cluster.truth().changes_after(0, setup.view);
+    let (created, modified, deleted) = cluster.truth().changes(setup.view, |_| true);
     let happened = created + modified + deleted;
     assert!(counts.created <= created, "{counts:?} of {created} created");
     assert!(counts.deleted <= deleted, "{counts:?} of {deleted} deleted");

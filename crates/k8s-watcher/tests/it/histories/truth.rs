@@ -160,32 +160,44 @@ impl View {
     }
 }
 
-/// Every state that every object was in, with the revision that brought it.
+/// When something came to be: the how manieth thing, and at which revision. Revisions go back when a cluster is restored.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct At {
+    pub(crate) moment: u64,
+    pub(crate) revision: u64,
+}
+
+/// Every state that every object was in.
 #[derive(Default)]
-pub(crate) struct Truth(BTreeMap<Place, Vec<(u64, State)>>);
+pub(crate) struct Truth {
+    states: BTreeMap<Place, Vec<(At, State)>>,
+    moment: u64,
+}
 
 impl Truth {
     /// The object is like this from now on.
     pub(crate) fn note(&mut self, place: Place, revision: u64, state: State) {
-        let states = self.0.entry(place).or_insert_with(|| vec![(0, None)]);
+        self.moment += 1;
+        let at = At { moment: self.moment, revision };
+        let states = self.states.entry(place).or_insert_with(|| vec![(At::default(), None)]);
         let last = states.last().and_then(|(_, state)| state.clone());
         if last == state {
             return;
         }
         if last.zip(state.as_ref()).is_some_and(|(last, state)| last.uid != state.uid) {
             // A restore brought another one back: the one that was there is gone.
-            states.push((revision, None));
+            states.push((at, None));
         }
-        states.push((revision, state));
+        states.push((at, state));
     }
 
     /// The states of an object in their order, as a watcher is to see them.
-    pub(crate) fn states(&self, place: Place, view: View) -> impl Iterator<Item = (u64, Option<&Version>)> {
-        let states = self.0.get(&place).map_or(&[][..], |states| &states[..]);
-        let begin = states.is_empty().then_some((0, None));
-        let shown = states.iter().map(move |(revision, state)| {
-            (*revision, state.as_ref().filter(|version| view.shows(place, &version.value)))
-        });
+    pub(crate) fn states(&self, place: Place, view: View) -> impl Iterator<Item = (At, Option<&Version>)> {
+        let states = self.states.get(&place).map_or(&[][..], |states| &states[..]);
+        let begin = states.is_empty().then_some((At::default(), None));
+        let shown = states
+            .iter()
+            .map(move |(at, state)| (*at, state.as_ref().filter(|version| view.shows(place, &version.value))));
         begin.into_iter().chain(shown)
     }
 
@@ -195,17 +207,22 @@ impl Truth {
 
     /// The places that ever had an object.
     pub(crate) fn places(&self) -> impl Iterator<Item = Place> {
-        self.0.keys().copied()
+        self.states.keys().copied()
     }
 
-    /// What a watcher is told who misses nothing of what came after a revision: created, modified, deleted.
-    pub(crate) fn changes_after(&self, after: u64, view: View) -> (u64, u64, u64) {
+    /// Now, as [`At::moment`] counts.
+    pub(crate) fn moment(&self) -> u64 {
+        self.moment
+    }
+
+    /// What a watcher is told who misses nothing of what came then: created, modified, deleted.
+    pub(crate) fn changes(&self, view: View, then: impl Fn(At) -> bool) -> (u64, u64, u64) {
         let mut counts = (0, 0, 0);
         for place in self.places() {
             let mut states = self.states(place, view);
             let mut last = states.next().and_then(|(_, state)| state);
-            for (revision, state) in states {
-                let counts = if revision > after { &mut counts } else { &mut (0, 0, 0) };
+            for (at, state) in states {
+                let counts = if then(at) { &mut counts } else { &mut (0, 0, 0) };
                 match (last, state) {
                     (None, Some(_)) => counts.0 += 1,
                     (Some(last), Some(state)) if !last.same_content(state, view) => counts.1 += 1,
