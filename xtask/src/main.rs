@@ -21,7 +21,8 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   test [--fast]       everything that CI checks, in this order: format, tidy, clippy, docs, tests and doctests with
-                      default and with all features, packages, licences, scenarios on the real control plane
+                      default and with all features, random histories, packages, licences, scenarios on the real
+                      control plane
                       (--fast: format, tidy, clippy and tests with default features)
   tidy                arrows between the crates, manifests, features, module docs, file lengths, oldest Rust
   docs                API documentation; a broken link is an error
@@ -31,7 +32,7 @@ cargo xtask TASK
   bench [--pods N] [--runs N]
                       us beside kube's reflector on the same Pods of the embedded server: memory, CPU, look-ups, updates
   soak [--histories N] [--seed S]
-                      random histories of servers, faults and watchers, each against its model
+                      random histories of servers, faults and watchers, each against its model (100,000 from seed 0)
   control-plane ...   the real etcd and kube-apiserver: build | start DIR | stop DIR";
 
 fn main() -> ExitCode {
