@@ -24,7 +24,8 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   test [--fast]       everything that CI checks, in this order: format, tidy, clippy, docs, tests and doctests with
-                      default and with all features, packages, licences, scenarios on the real control plane
+                      default and with all features, random histories, packages, licences, scenarios on the real
+                      control plane
                       (--fast: format, tidy, clippy and tests with default features)
   tidy                arrows between the crates, manifests, features, module docs, file lengths, oldest Rust
   docs                API documentation; a broken link is an error
@@ -33,15 +34,15 @@ cargo xtask TASK
   deny                licences, sources and duplicate versions (needs cargo-deny)
   bench [--pods N] [--runs N]
                       us beside kube's reflector on the same Pods of the embedded server: memory, CPU, look-ups, updates
-  soak [--histories N] [--seed S]
-                      random histories of servers, faults and watchers, each against its model
   loom                models of how threads meet, in every order
-  torture [--minutes N] [--objects N] [--writes N] [--seed S]
-                      all watchers on the real control plane under steady writes, while its programs are killed and the
-                      network fails, for ten minutes
+  soak [--histories N] [--seed S]
+                      random histories of servers, faults and watchers, each against its model (100,000 from seed 0)
   soak --memory [--short]
                       2,000,000 updates, 200,000 short-lived objects, 1,000 watchers: the memory of the last quarter
                       is that of the second, and nothing stays behind (half an hour; --short: a minute)
+  torture [--minutes N] [--objects N] [--writes N] [--seed S]
+                      all watchers on the real control plane under steady writes, while its programs are killed and the
+                      network fails, for ten minutes
   control-plane ...   the real etcd and kube-apiserver: build | start DIR | stop DIR";
 
 fn main() -> ExitCode {

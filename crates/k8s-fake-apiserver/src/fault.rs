@@ -125,6 +125,7 @@ impl Script {
             Action::EditBody(edit) => self.edit_body.push(edit.clone()),
             Action::Chunk(size) => self.chunk = Some(*size),
             Action::Cut(at, how) => self.cut = Some((*at, *how)),
+            Action::Replay(revisions) => self.plan.replay(*revisions),
         }
     }
 }

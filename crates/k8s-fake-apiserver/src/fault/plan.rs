@@ -39,6 +39,8 @@ pub(crate) enum Step {
 pub(crate) struct StreamPlan {
     steps: Vec<(u64, Step)>,
     edits: Vec<Edit>,
+    /// So many revisions before the one that it was asked for a watch begins.
+    replay: u64,
 }
 
 /// What the writer of a body has to do now.
@@ -57,6 +59,15 @@ impl StreamPlan {
 
     pub(crate) fn add_edit(&mut self, edit: Edit) {
         self.edits.push(edit);
+    }
+
+    pub(crate) fn replay(&mut self, revisions: u64) {
+        self.replay = self.replay.max(revisions);
+    }
+
+    /// Where a watch begins that was asked for what follows `revision`.
+    pub(crate) fn begin_after(&self, revision: u64, oldest: u64) -> u64 {
+        if self.replay == 0 { revision } else { revision.saturating_sub(self.replay).max(oldest).min(revision) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

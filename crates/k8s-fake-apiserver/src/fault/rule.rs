@@ -37,6 +37,7 @@ pub(crate) enum Action {
     EditBody(Edit),
     Chunk(usize),
     Cut(u64, Break),
+    Replay(u64),
 }
 
 impl Rule {
@@ -237,6 +238,13 @@ impl FaultRule {
     /// Falls silent after this many bytes of the body.
     pub fn hang_at_byte(self, bytes: u64) -> FaultHandle {
         self.act(Action::Cut(bytes, Break::Hang))
+    }
+
+    /// Lets a watch that resumes begin this many revisions before the one that was asked for, as through a gateway that
+    /// follows the server from a place of its own: what the client has seen comes again, in its old order. Not before
+    /// the kept history. Other requests are answered as ever.
+    pub fn replay(self, revisions: u64) -> FaultHandle {
+        self.act(Action::Replay(revisions))
     }
 
     fn act(self, action: Action) -> FaultHandle {

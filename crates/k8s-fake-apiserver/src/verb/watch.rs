@@ -79,6 +79,8 @@ struct Watching {
     initial_end: Option<u64>,
     /// Only events after this revision are sent.
     after: u64,
+    /// The newest revision that the client was told.
+    told: u64,
     /// Place of the next event in the history.
     place: u64,
     bookmarks: bool,
@@ -102,17 +104,21 @@ impl Watching {
     fn start(call: Call, options: &ListOptions, filter: Filter, wanted: u64) -> Result<Self, Status> {
         let log = call.core.log.lock();
         let table = log.table(call.table).ok_or_else(Status::no_such_path)?;
-        let visible = call.view.visible(&log);
+        // A stream of the state that names no version is as new as the storage, whatever the replica has seen.
+        let is_consistent = options.initial_events == Some(true) && options.version.is_empty();
+        let visible = if is_consistent { log.revision() } else { call.view.visible(&log) };
         let from_store = options.initial_events == Some(true) || (options.initial_events.is_none() && wanted == 0);
-        let (mut initial, mut after) = (VecDeque::new(), wanted);
-        if from_store {
+        let mut initial = VecDeque::new();
+        let after = if from_store {
             initial = table.at(visible, filter.prefix(), "").filter(|o| filter.matches(o)).collect();
-            after = visible;
+            visible
         } else if wanted == 0 {
-            after = visible;
+            visible
         } else if wanted < log.horizon() {
             return Err(Status::expired(format!("too old resource version: {wanted} ({})", log.horizon())));
-        }
+        } else {
+            call.plan.begin_after(wanted, log.horizon())
+        };
         let initial_end = (options.initial_events == Some(true) && options.bookmarks).then_some(visible);
         let (notify, place, epoch) = (table.notify.clone(), table.place_after(after), log.epoch);
         drop(log);
@@ -126,6 +132,7 @@ impl Watching {
             initial,
             initial_end,
             after,
+            told: after,
             place,
             bookmarks: options.bookmarks,
             bookmarked: 0,
@@ -184,7 +191,7 @@ impl Watching {
             if self.bookmarks {
                 self.next_bookmark = Instant::now() + self.call.core.options.bookmark_interval;
                 let revision = self.seen();
-                if !at_end || revision > self.bookmarked {
+                if !self.is_behind(revision) && (!at_end || revision > self.bookmarked) {
                     return Some(Ok(self.write_bookmark(revision, false)));
                 }
             }
@@ -195,6 +202,11 @@ impl Watching {
     /// Everything up to this revision has been sent.
     fn seen(&self) -> u64 {
         self.call.view.visible(&self.call.core.log.lock())
+    }
+
+    /// Whether this replica, and not the storage, is behind what the client knows: then it has nothing to tell.
+    fn is_behind(&self, seen: u64) -> bool {
+        seen < self.told && self.call.core.log.lock().revision() >= self.told
     }
 
     fn read(&mut self, most: u64, slow: bool) -> Found {
@@ -215,6 +227,7 @@ impl Watching {
                         self.place += 1;
                         if event.revision > self.after && self.interested(event) {
                             size += event.object.json.len();
+                            self.told = self.told.max(event.revision);
                             events.push(event.clone());
                         }
                     }
@@ -271,6 +284,7 @@ impl Watching {
 
     fn write_bookmark(&mut self, revision: u64, initial_end: bool) -> Bytes {
         self.bookmarked = revision;
+        self.told = self.told.max(revision);
         self.lines += 1;
         let mut out = b"{\"type\":\"BOOKMARK\",\"object\":".to_vec();
         out.extend_from_slice(&bookmark(self.call.form, &self.call.kind, revision, initial_end));

@@ -36,6 +36,25 @@ async fn c01_c04_gone_in_mid_stream_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_replayed_watch_begins_before_what_was_asked_for_and_not_before_the_history() {
+    let server = five().await;
+    let now = server.revision();
+    let query = format!("{MAPS}?watch=1&resourceVersion={}", now - 1);
+    let replay = |revisions| server.faults().on(Watch::of("v1/configmaps")).replay(revisions);
+    replay(2);
+    let expected = (2..5).map(|i| format!("ADDED m{i}@{}", now - 4 + i)).collect::<Vec<_>>();
+    assert_eq!(watch(&server, &query).await.shorts(3).await, expected);
+    server.compact_to(now - 2);
+    replay(100);
+    assert_eq!(watch(&server, &query).await.shorts(2).await, expected[1..]);
+    // Once only, and nothing else is meant.
+    assert_eq!(watch(&server, &query).await.short().await, expected[2]);
+    let fault = replay(3);
+    assert!(watch(&server, &format!("{MAPS}?watch=1")).await.shorts(5).await.iter().all(|l| l.starts_with("ADDED")));
+    assert_eq!(fault.hits(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn gone_as_http_for_lists_and_if_wanted_for_watches() {
     let server = five().await;
     let client = server.client();

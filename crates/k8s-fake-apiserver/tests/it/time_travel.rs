@@ -73,6 +73,30 @@ async fn c25_a_replica_that_lags() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn c25_a_replica_that_lags_sends_no_bookmark_from_before_and_streams_what_the_storage_has() {
+    let server = FakeApiServer::builder().bookmark_interval(Duration::from_secs(10)).start().await.unwrap();
+    let behind = server.replica();
+    for i in 0..3 {
+        server.apply(config_map(&format!("m{i}"))).unwrap();
+    }
+    let now = server.revision();
+    behind.set_lag(2);
+    let query = format!("watch=1&allowWatchBookmarks=true&resourceVersion={now}");
+    let mut lines = watch_on(behind.service(), &format!("/api/v1/configmaps?{query}")).await;
+    assert_eq!(lines.within(Duration::from_secs(60)).await, Next::Silent);
+    let query = "watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    let mut stream = watch_on(behind.service(), &format!("/api/v1/configmaps?{query}")).await;
+    assert_eq!(stream.shorts(4).await[2..], [format!("ADDED m2@{now}"), format!("BOOKMARK {now} end")]);
+    assert_eq!(stream.within(Duration::from_secs(60)).await, Next::Silent);
+    server.apply(config_map("m3")).unwrap();
+    behind.set_lag(0);
+    assert_eq!(lines.short().await, format!("ADDED m3@{}", now + 1));
+    assert_eq!(stream.short().await, format!("ADDED m3@{}", now + 1));
+    let Next::Line(line) = stream.next().await else { panic!("no line") };
+    assert_eq!(line["object"]["metadata"]["resourceVersion"], (now + 1).to_string());
+}
+
+#[tokio::test(start_paused = true)]
 async fn c33_a_kind_that_is_not_there_yet() {
     let server = server().await;
     let client = server.client();

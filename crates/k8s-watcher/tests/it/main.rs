@@ -31,7 +31,6 @@ mod review_single;
 mod selection;
 mod self_writes;
 mod single;
-mod single_histories;
 mod slow_readers;
 mod status;
 mod stress;

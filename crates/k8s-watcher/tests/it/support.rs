@@ -245,23 +245,3 @@ impl Replay {
         assert!(state.iter().zip(known).all(|(a, b)| a.uid() == b.uid() && a.same_content(b)));
     }
 }
-
-/// Plays random histories: as many as wanted, or those that the environment asks for. The first that panics ends it,
-/// with its seed and its story.
-pub(crate) fn play_all(count: u64, play: fn(u64, &Story)) {
-    for seed in seeds(count) {
-        let story = Story::default();
-        let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| play(seed, &story)));
-        assert!(played.is_ok(), "K8S_WATCHER_SEED={seed} repeats it:\n{}", story.all().join("\n"));
-    }
-}
-
-/// The seeds of the random histories that are to be played.
-fn seeds(count: u64) -> std::ops::Range<u64> {
-    let variable = |name: &str| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
-    if let Some(seed) = variable("K8S_WATCHER_SEED") {
-        return seed..seed + 1;
-    }
-    let first = variable("K8S_WATCHER_FIRST").unwrap_or(0);
-    first..first + variable("K8S_WATCHER_HISTORIES").unwrap_or(count)
-}
