@@ -10,6 +10,7 @@ mod examples;
 mod metadata;
 mod msrv;
 mod package;
+mod properties;
 mod run;
 mod soak;
 mod test;
@@ -30,6 +31,8 @@ cargo xtask TASK
   deny                licences, sources and duplicate versions (needs cargo-deny)
   bench [--pods N] [--runs N]
                       us beside kube's reflector on the same Pods of the embedded server: memory, CPU, look-ups, updates
+  properties [--runs N] [--seed S] [-p CRATE]
+                      every property test N times, each time with another seed
   soak [--histories N] [--seed S]
                       random histories of servers, faults and watchers, each against its model
   control-plane ...   the real etcd and kube-apiserver: build | start DIR | stop DIR";
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         ["msrv"] => msrv::run(),
         ["deny"] => deny::run(),
         ["bench", ref rest @ ..] => bench::bench(rest),
+        ["properties", ref rest @ ..] => properties::properties(rest),
         ["soak", ref rest @ ..] => soak::soak(rest),
         ["control-plane", ref rest @ ..] if !rest.is_empty() => control_plane::run(rest),
         _ => {
