@@ -227,7 +227,7 @@ impl Scope {
 pub(super) fn broken_of(e: FrameError) -> Broken {
     match e {
         FrameError::Truncated => Broken::Truncated,
-        FrameError::TooLong | FrameError::Malformed => Broken::Malformed,
+        FrameError::TooLong | FrameError::Malformed | FrameError::NoList => Broken::Malformed,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Bytes of a list in any portions → its items one by one, and at the end what stands around them.
 
 use bytes::{Bytes, BytesMut};
+use k8s_packed::ValueRef;
 
 use super::{FrameError, MAX_FRAME};
 
@@ -104,6 +105,15 @@ impl Items {
             return Err(FrameError::Truncated);
         }
         let list = self.envelope().ok_or(FrameError::Malformed)?;
+        // What is no list must not count as an empty one, after which everything would be gone.
+        let is_list = match list.root().get("items") {
+            Some(ValueRef::Array(items)) => items.is_empty(),
+            Some(items) => items.is_null(),
+            None => list.kind().is_none_or(|kind| kind.ends_with("List")),
+        };
+        if !is_list {
+            return Err(FrameError::NoList);
+        }
         let metadata = list.metadata();
         let text = |key: &str| metadata.get(key).and_then(|v| v.as_str()).filter(|v| !v.is_empty());
         Ok(Envelope {
@@ -292,6 +302,20 @@ mod tests {
         items.push(LIST.as_bytes()).unwrap();
         items.next();
         assert_eq!(items.type_so_far(), Some(("v1".into(), "Pod".into())));
+    }
+
+    #[test]
+    fn what_is_no_list_is_an_error_and_not_an_empty_list() {
+        let around = |items: &str| format!(r#"{{"kind":"PodList","metadata":{{"resourceVersion":"7"}},{items}}}"#);
+        for items in [r#""items":"x""#, r#""items":{"a":{}}"#, r#""items":7"#, r#""it\u0065ms":[{"a":1}]"#] {
+            assert_eq!(cut(around(items).as_bytes(), 7), Err(FrameError::NoList), "{items}");
+        }
+        let status = br#"{"kind":"Status","metadata":{"resourceVersion":"7"},"status":"Failure"}"#;
+        assert_eq!(cut(status, 7), Err(FrameError::NoList));
+        // A list without items may be without the member, and a resource may name its list as it likes.
+        for list in [around(r#""items":null"#), around(r#""x":1"#), around(r#""kind":"Widgets","items":[]"#)] {
+            assert!(cut(list.as_bytes(), 7).is_ok(), "{list}");
+        }
     }
 
     #[test]
