@@ -8,6 +8,7 @@ mod deny;
 mod docs;
 mod examples;
 mod metadata;
+mod miri;
 mod msrv;
 mod package;
 mod properties;
@@ -29,6 +30,7 @@ cargo xtask TASK
   package             the packages as they would be published, each built from its own files
   msrv                build with the oldest supported Rust, if that toolchain is installed
   deny                licences, sources and duplicate versions (needs cargo-deny)
+  miri                the tests of k8s-packed and k8s-store under miri (needs a nightly toolchain that has it)
   bench [--pods N] [--runs N]
                       us beside kube's reflector on the same Pods of the embedded server: memory, CPU, look-ups, updates
   properties [--runs N] [--seed S] [-p CRATE]
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(),
         ["package"] => package::run(),
         ["msrv"] => msrv::run(),
+        ["miri"] => miri::run(),
         ["deny"] => deny::run(),
         ["bench", ref rest @ ..] => bench::bench(rest),
         ["properties", ref rest @ ..] => properties::properties(rest),

@@ -54,7 +54,10 @@ fn check_line(line: &[u8]) {
             let column = what.strip_prefix("unreadable at column ").and_then(|column| column.parse::<usize>().ok());
             assert!(what == "not UTF-8" || column.is_some_and(|column| column <= line.len() + 1), "{message}");
         }
-        Frame::Bad { bad, .. } => assert!(is_our_reason(&bad.reason), "{bad}"),
+        Frame::Bad { bad, .. } => {
+            assert!(is_our_reason(&bad.reason), "{bad}");
+            assert!(bad.to_string().len() < 600);
+        }
         Frame::Object { object, .. } => assert!(!object.name().is_empty()),
         Frame::Bookmark { .. } | Frame::Error(_) => {}
     }
