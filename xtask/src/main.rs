@@ -7,6 +7,7 @@ mod control_plane;
 mod deny;
 mod docs;
 mod examples;
+mod fuzz;
 mod metadata;
 mod miri;
 mod msrv;
@@ -30,6 +31,8 @@ cargo xtask TASK
   package             the packages as they would be published, each built from its own files
   msrv                build with the oldest supported Rust, if that toolchain is installed
   deny                licences, sources and duplicate versions (needs cargo-deny)
+  fuzz [--seconds N] [TARGET]...
+                      each fuzz target for so long (needs a nightly toolchain and cargo-fuzz)
   miri                the tests of k8s-packed and k8s-store under miri (needs a nightly toolchain that has it)
   bench [--pods N] [--runs N]
                       us beside kube's reflector on the same Pods of the embedded server: memory, CPU, look-ups, updates
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(),
         ["package"] => package::run(),
         ["msrv"] => msrv::run(),
+        ["fuzz", ref rest @ ..] => fuzz::fuzz(rest),
         ["miri"] => miri::run(),
         ["deny"] => deny::run(),
         ["bench", ref rest @ ..] => bench::bench(rest),
