@@ -1,9 +1,9 @@
 //! Any bytes are an object that says what `serde_json` says they do, or an error.
 #![no_main]
 
-// The same function runs over the seeds and their mutations in the tests of the crate.
+// The same functions run over the seeds and their mutations in the tests of the crate.
 #[path = "../../crates/k8s-packed/tests/it/fuzzed.rs"]
 #[allow(dead_code)]
 mod fuzzed;
 
-libfuzzer_sys::fuzz_target!(|json: &[u8]| fuzzed::check_bytes(json));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzzed::check_bytes(bytes));

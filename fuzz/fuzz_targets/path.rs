@@ -1,6 +1,7 @@
 //! Any text is a path with a canonical form, or an error with a position.
 #![no_main]
 
+// The same functions run over the seeds and their mutations in the tests of the crate.
 #[path = "../../crates/k8s-packed/tests/it/fuzzed.rs"]
 #[allow(dead_code)]
 mod fuzzed;

@@ -7,11 +7,14 @@ mod control_plane;
 mod deny;
 mod docs;
 mod examples;
+mod fuzz;
 mod loom;
 mod memory;
 mod metadata;
+mod miri;
 mod msrv;
 mod package;
+mod properties;
 mod run;
 mod soak;
 mod test;
@@ -35,6 +38,11 @@ cargo xtask TASK
   bench [--pods N] [--runs N]
                       us beside kube's reflector on the same Pods of the embedded server: memory, CPU, look-ups, updates
   loom                models of how threads meet, in every order
+  miri                the tests of k8s-packed and k8s-store under miri (needs a nightly toolchain that has it)
+  fuzz [--seconds N] [TARGET]...
+                      each fuzz target for so long (needs a nightly toolchain and cargo-fuzz)
+  properties [--runs N] [--seed S] [-p CRATE]
+                      every property test N times, each time with another seed
   soak [--histories N] [--seed S]
                       random histories of servers, faults and watchers, each against its model (100,000 from seed 0)
   soak --memory [--short]
@@ -54,9 +62,12 @@ fn main() -> ExitCode {
         ["docs"] => docs::run(),
         ["package"] => package::run(),
         ["msrv"] => msrv::run(),
+        ["fuzz", ref rest @ ..] => fuzz::fuzz(rest),
+        ["miri"] => miri::run(),
         ["deny"] => deny::run(),
         ["bench", ref rest @ ..] => bench::bench(rest),
         ["soak", "--memory", ref rest @ ..] => memory::memory(rest),
+        ["properties", ref rest @ ..] => properties::properties(rest),
         ["soak", ref rest @ ..] => soak::soak(rest),
         ["loom"] => loom::run_models(),
         ["torture", ref rest @ ..] => torture::torture(rest),

@@ -4,6 +4,7 @@ use std::env;
 
 use anyhow::Result;
 
+use crate::properties::seeded;
 use crate::run::{Parts, cargo, run};
 use crate::{control_plane, deny, docs, examples, loom, package, soak, tidy};
 
@@ -38,7 +39,7 @@ pub(crate) fn all() -> Result<()> {
     // Another crate of a user's build may turn these on, and features are shared.
     parts.part("tests of k8s-packed, serde_json's other features", || {
         let features = "serde_json/arbitrary_precision,serde_json/preserve_order";
-        run(&mut cargo(["test", "-p", "k8s-packed", "--features", features]))
+        run(seeded(&mut cargo(["test", "-p", "k8s-packed", "--features", features])))
     })?;
     let mut assets = None;
     parts.part("control plane", || {
@@ -67,5 +68,5 @@ fn tests(features: &[&str]) -> Result<()> {
     if env::var_os("RUST_BACKTRACE").is_none() {
         command.env("RUST_BACKTRACE", "1");
     }
-    run(command.args(features).args(["--", "--skip", ON_REAL_SERVER]))
+    run(seeded(command.args(features)).args(["--", "--skip", ON_REAL_SERVER]))
 }

@@ -9,11 +9,16 @@ use crate::throttle::ThrottleLayer;
 
 mod connect;
 mod files;
+#[cfg(any(fuzzing, test))]
+mod fuzzed;
 mod in_cluster;
 mod proxy;
 mod select;
 #[cfg(test)]
 mod tests;
+
+#[cfg(any(fuzzing, test))]
+pub use fuzzed::check_kubeconfig;
 
 /// Where the server's address and the credentials come from; [`build`](Self::build) makes a [`Client`] of it.
 ///

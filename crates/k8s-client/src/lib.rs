@@ -8,6 +8,9 @@ mod client;
 mod config;
 mod credential;
 mod error;
+#[cfg(any(fuzzing, test))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod namespace;
 mod resource;
 mod status;

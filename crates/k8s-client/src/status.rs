@@ -6,8 +6,8 @@ use std::time::Duration;
 use http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 
-/// Longest piece of the server's own message that is kept: an error is a line in a log, not a document.
-const MAX_MESSAGE: usize = 512;
+/// Longest piece of the server's own words that is kept: an error is a line in a log, not a document.
+const MAX_TEXT: usize = 512;
 
 /// An answer of the server whose HTTP status is no success.
 ///
@@ -37,7 +37,7 @@ impl StatusError {
         let (reason, message) = status.map_or((None, None), |s| (s.reason, s.message));
         Self {
             code: code.as_u16(),
-            reason: reason.unwrap_or_default().into(),
+            reason: shorten(reason.unwrap_or_default()).into(),
             message: shorten(message.unwrap_or_default()).into(),
             retry_after: retry_after(headers),
         }
@@ -93,12 +93,25 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 }
 
 fn shorten(mut text: String) -> String {
-    if text.len() > MAX_MESSAGE {
-        let end = (0..=MAX_MESSAGE).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
+    if text.len() > MAX_TEXT {
+        let end = (0..=MAX_TEXT).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
         text.truncate(end);
         text.push('…');
     }
     text
+}
+
+/// Whatever the body of a refusal is, the error is short; a body that is no Status is not in it.
+#[cfg(any(fuzzing, test))]
+pub fn check_answer(body: &[u8]) {
+    let error = StatusError::new(StatusCode::INTERNAL_SERVER_ERROR, &HeaderMap::new(), body);
+    let text = error.to_string();
+    assert!(text.len() <= 2 * MAX_TEXT + 64, "{} bytes", text.len());
+    if let Ok(value @ serde_json::Value::Object(_)) = serde_json::from_slice(body)
+        && value.get("kind").is_none_or(|kind| kind != "Status")
+    {
+        assert_eq!(text, "500 Internal Server Error");
+    }
 }
 
 #[cfg(test)]
@@ -131,11 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn long_messages_are_cut_between_characters() {
-        let body = format!(r#"{{"kind":"Status","message":"{}"}}"#, "ä".repeat(MAX_MESSAGE));
+    fn long_texts_are_cut_between_characters() {
+        let long = "ä".repeat(MAX_TEXT);
+        let body = format!(r#"{{"kind":"Status","message":"{long}","reason":"{long}"}}"#);
         let error = StatusError::new(StatusCode::NOT_FOUND, &HeaderMap::new(), body.as_bytes());
-        assert!(error.message().len() <= MAX_MESSAGE + '…'.len_utf8());
-        assert!(error.message().ends_with('…'));
+        for text in [error.message(), error.reason()] {
+            assert!(text.len() <= MAX_TEXT + '…'.len_utf8());
+            assert!(text.ends_with('…'));
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@ mod lines;
 mod page;
 
 pub(crate) use event::{BadObject, Frame, decode_event};
+#[cfg(any(fuzzing, test))]
+pub(crate) use items::Envelope;
 pub(crate) use items::Items;
 pub(crate) use lines::Lines;
 pub(crate) use page::Page;
@@ -23,6 +25,8 @@ pub(crate) enum FrameError {
     TooLong,
     #[error("the list is no JSON")]
     Malformed,
+    #[error("the answer is no list")]
+    NoList,
     #[error("the list ends before its end")]
     Truncated,
     #[error("the answer is no list")]

@@ -92,6 +92,9 @@ mod driver;
 mod engine;
 mod error;
 mod frame;
+#[cfg(any(fuzzing, test))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod group;
 mod handle;
 #[cfg(feature = "metrics")]

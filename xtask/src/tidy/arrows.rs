@@ -19,6 +19,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         "k8s-informer",
         &["k8s-client", "k8s-indexer", "k8s-leader-election", "k8s-packed", "k8s-store", "k8s-types", "k8s-watcher"],
     ),
+    // A dev-dependency of any crate, so of none itself.
+    ("test-support", &[]),
     ("xtask", &[]),
 ];
 

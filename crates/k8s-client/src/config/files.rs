@@ -58,7 +58,7 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Kubeconfig, Error> {
 }
 
 /// Text in UTF-8, or in UTF-16 behind its mark, as editors on Windows write it.
-fn decode(bytes: Vec<u8>) -> Result<String, &'static str> {
+pub(super) fn decode(bytes: Vec<u8>) -> Result<String, &'static str> {
     let unit: fn([u8; 2]) -> u16 = match bytes.as_slice() {
         [0xFF, 0xFE, ..] => u16::from_le_bytes,
         [0xFE, 0xFF, ..] => u16::from_be_bytes,

@@ -1,43 +1,11 @@
 //! What is read by plain paths allocates the keys and nothing else.
-#![allow(unsafe_code)]
-
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-};
 
 use k8s_indexer::{FieldSelector, IndexExpression, Indexer, Keys};
 use k8s_packed::object;
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counting for each thread.
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator as it is; the counter is a plain cell without a destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is handed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use test_support::{Counting, allocations};
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
-
-fn allocations(work: impl FnOnce()) -> usize {
-    let before = ALLOCATIONS.with(Cell::get);
-    work();
-    ALLOCATIONS.with(Cell::get) - before
-}
 
 #[test]
 fn keys_of_plain_paths_cost_one_allocation_each() {

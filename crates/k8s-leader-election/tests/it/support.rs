@@ -22,7 +22,7 @@ pub(crate) fn ms(millis: u64) -> Duration {
 }
 
 pub(crate) async fn server() -> FakeApiServer {
-    crate::logs::install();
+    test_support::listen_to("k8s_leader_election");
     FakeApiServer::builder().start().await.expect("the server starts")
 }
 

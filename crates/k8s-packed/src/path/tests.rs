@@ -253,7 +253,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(test_support::cases(512))]
 
     #[test]
     fn canonical_text_parses_to_the_same_path(steps in prop::collection::vec(step(), 1..6)) {

@@ -290,7 +290,7 @@ fn half_fitting() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(test_support::cases(400))]
 
     #[test]
     fn half_fitting_values_decode_or_fail_as_in_serde_json(value in half_fitting()) {
@@ -299,7 +299,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(test_support::cases(100))]
 
     #[test]
     fn any_document_decodes_to_a_value(doc in root(), below in doc()) {

@@ -31,7 +31,7 @@ fn without_version(doc: &Doc) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(test_support::cases(256))]
 
     #[test]
     fn objects_are_equal_when_their_json_is(

@@ -110,7 +110,7 @@ fn marked(doc: &Doc) -> Doc {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(test_support::cases(200))]
 
     #[test]
     fn no_error_text_repeats_a_value(doc in root(), cut: prop::sample::Index, byte: u8) {

@@ -15,7 +15,7 @@ fn deleted(doc: &Doc, paths: &[Path]) -> Doc {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(test_support::cases(256))]
 
     #[test]
     fn c60_ignored_paths_are_left_out_and_nothing_else(
@@ -42,7 +42,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(test_support::cases(16))]
 
     #[test]
     fn ignored_paths_are_left_out_of_shared_objects(docs in similar(60), choices in prop::collection::vec(choices(), 3)) {

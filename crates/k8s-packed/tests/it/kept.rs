@@ -60,7 +60,7 @@ fn check_reads(object: &Object, whole: &Object, paths: &[Path]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(test_support::cases(512))]
 
     #[test]
     fn kept_paths_read_as_in_the_whole_object_and_nothing_else_is_there(
@@ -91,7 +91,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(test_support::cases(16))]
 
     #[test]
     fn objects_that_share_a_table_keep_the_same(docs in similar(60), choices in prop::collection::vec(choices(), 3)) {

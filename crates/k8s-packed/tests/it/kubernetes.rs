@@ -113,7 +113,7 @@ fn spoil(value: &mut Value, way: &[prop::sample::Index], with: &Value) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(test_support::cases(256))]
 
     #[test]
     fn a_spoiled_field_is_refused_as_serde_json_refuses_it(

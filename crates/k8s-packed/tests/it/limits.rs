@@ -173,7 +173,7 @@ fn an_object_that_fails_leaves_the_encoder_as_it_was() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(32))]
+    #![proptest_config(test_support::cases(32))]
 
     #[test]
     fn no_beginning_of_a_document_is_one(doc in root(), pretty: bool) {

@@ -18,7 +18,7 @@ fn check(object: &Object, doc: &Doc, choices: &[(u8, u8)]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(test_support::cases(256))]
 
     #[test]
     fn paths_find_what_a_plain_walk_finds(doc in root(), paths in prop::collection::vec(choices(), 1..8)) {
@@ -61,7 +61,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(test_support::cases(16))]
 
     #[test]
     fn paths_find_the_same_in_shared_objects(docs in similar(60), paths in prop::collection::vec(choices(), 4)) {

@@ -111,7 +111,7 @@ fn repetitive() -> impl Strategy<Value = Doc> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(test_support::cases(128))]
 
     #[test]
     fn repetitive_objects_keep_their_content(docs in prop::collection::vec(repetitive(), 1..4)) {

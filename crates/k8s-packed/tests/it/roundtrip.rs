@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::doc::{Doc, check_object, plain, root, similar};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(test_support::cases(256))]
 
     #[test]
     fn a_single_object_says_what_its_json_says(doc in root()) {
@@ -32,7 +32,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(test_support::cases(12))]
 
     #[test]
     fn hundreds_of_similar_objects_share_a_table_and_keep_their_content(docs in similar(200)) {

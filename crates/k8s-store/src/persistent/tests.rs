@@ -38,7 +38,7 @@ fn check_tree(tree: &OrdTree, model: &[u32]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(test_support::cases(48))]
 
     #[test]
     fn slab_is_a_map_and_old_versions_stay(

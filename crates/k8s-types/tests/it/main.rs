@@ -1,4 +1,6 @@
 //! Integration tests of the crate, one binary.
 
 mod auto_traits;
+mod fuzzed;
+mod seeds;
 mod vocabulary;

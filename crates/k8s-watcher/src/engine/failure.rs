@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::status::ErrorClass;
 
-/// Messages longer than this are cut: they end in logs and in the status.
-const LONGEST_MESSAGE: usize = 500;
+/// Longer texts of the server are cut: they end in logs and in the status.
+const LONGEST_TEXT: usize = 500;
 
 /// The parts of a `Status` that decide what happens next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Problem {
             class,
             origin: Origin::Head,
             code: Some(status),
-            reason: failure.reason.clone(),
+            reason: shorten(&failure.reason),
             message: shorten(&failure.message),
             retry_after: retry_after.max(failure.retry_after),
         }
@@ -149,7 +149,7 @@ impl Problem {
             class,
             origin: Origin::Body,
             code: (code != 0).then_some(code),
-            reason: failure.reason.clone(),
+            reason: shorten(&failure.reason),
             message: shorten(&failure.message),
             retry_after: failure.retry_after,
         }
@@ -189,10 +189,10 @@ pub(crate) fn classify(code: u16, failure: &Failure) -> ErrorClass {
 }
 
 fn shorten(message: &str) -> String {
-    if message.len() <= LONGEST_MESSAGE {
+    if message.len() <= LONGEST_TEXT {
         return message.to_owned();
     }
-    let mut end = LONGEST_MESSAGE;
+    let mut end = LONGEST_TEXT;
     while !message.is_char_boundary(end) {
         end -= 1;
     }
@@ -280,9 +280,13 @@ mod tests {
     }
 
     #[test]
-    fn long_messages_are_cut_between_characters() {
-        let failure = Failure { message: "ä".repeat(1_000), ..Failure::default() };
-        let message = Problem::from_event(&failure).message;
-        assert!(message.len() <= LONGEST_MESSAGE + 3 && message.ends_with("ä…"));
+    fn long_texts_are_cut_between_characters() {
+        let long = "ä".repeat(1_000);
+        let failure = Failure { message: long.clone(), reason: long, ..Failure::default() };
+        for problem in [Problem::from_event(&failure), Problem::from_head(500, None, Some(&failure))] {
+            for text in [problem.message, problem.reason] {
+                assert!(text.len() <= LONGEST_TEXT + 3 && text.ends_with("ä…"));
+            }
+        }
     }
 }

@@ -11,6 +11,9 @@ use crate::engine::{EventKind, Failure};
 /// The annotation of the bookmark that ends the initial events of a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
+/// The API's own limit.
+const LONGEST_NAME: usize = 253;
+
 /// What a line of a watch says.
 #[derive(Debug)]
 pub(crate) enum Frame {
@@ -106,9 +109,9 @@ fn place_of(e: &serde_json::Error) -> String {
 impl BadObject {
     pub(super) fn nameless(object: &Object) -> Self {
         Self {
-            namespace: object.namespace().map(str::to_owned),
+            namespace: object.namespace().and_then(allowed),
             name: None,
-            resource_version: object.resource_version().map(str::to_owned),
+            resource_version: object.resource_version().and_then(allowed),
             reason: "no metadata.name".to_owned(),
         }
     }
@@ -157,7 +160,12 @@ impl fmt::Display for BadObject {
 /// A text, or nothing when something else stands there.
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     let value = serde_json::Value::deserialize(deserializer)?;
-    Ok(value.as_str().filter(|s| !s.is_empty()).map(str::to_owned))
+    Ok(value.as_str().and_then(allowed))
+}
+
+/// A text that may be a name: what is longer would fill the log and the memory, and names nothing that there is.
+fn allowed(text: &str) -> Option<String> {
+    (1..=LONGEST_NAME).contains(&text.len()).then(|| text.to_owned())
 }
 
 // === the visitor ===
@@ -296,6 +304,17 @@ mod tests {
         for (line, expected) in table {
             assert_eq!(short(&line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn a_name_that_no_object_can_have_is_not_kept_for_the_log() {
+        let line = |name: &str| format!(r#"{{"type":"ADDED","object":{{"metadata":{{"name":"{name}"}},"n":1e999}}}}"#);
+        let told = "Added bad (unnamed): number out of range";
+        assert_eq!(short(&line(&"x".repeat(254))), told);
+        assert_eq!(short(&line("")), told);
+        assert_eq!(short(&line("x")), told.replace("(unnamed)", "x"));
+        let line = format!(r#"{{"type":"ADDED","object":{{"metadata":{{"namespace":"{}"}}}}}}"#, "x".repeat(254));
+        assert_eq!(short(&line), "Added bad (unnamed): no metadata.name");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Bytes of a list in any portions → its items one by one, and at the end what stands around them.
 
 use bytes::{Bytes, BytesMut};
+use k8s_packed::ValueRef;
 
 use super::{FrameError, MAX_FRAME};
 
@@ -104,12 +105,13 @@ impl Items {
             return Err(FrameError::Truncated);
         }
         let list = self.envelope().ok_or(FrameError::Malformed)?;
-        // A single object and a Table have a version too: without items they would empty the store.
-        let has_items = match list.root().get("items") {
-            Some(items) => items.is_null() || items.as_array().is_some(),
+        // A single object and a Table have a version too: as an empty list they would empty the store.
+        let is_list = match list.root().get("items") {
+            Some(ValueRef::Array(items)) => items.is_empty(),
+            Some(items) => items.is_null(),
             None => list.kind().is_some_and(|kind| kind.ends_with("List")),
         };
-        if !has_items {
+        if !is_list {
             return Err(FrameError::NoList);
         }
         let metadata = list.metadata();
@@ -300,6 +302,20 @@ mod tests {
         items.push(LIST.as_bytes()).unwrap();
         items.next();
         assert_eq!(items.type_so_far(), Some(("v1".into(), "Pod".into())));
+    }
+
+    #[test]
+    fn what_is_no_list_is_an_error_and_not_an_empty_list() {
+        let around = |items: &str| format!(r#"{{"kind":"PodList","metadata":{{"resourceVersion":"7"}},{items}}}"#);
+        for items in [r#""items":"x""#, r#""items":{"a":{}}"#, r#""items":7"#, r#""it\u0065ms":[{"a":1}]"#] {
+            assert_eq!(cut(around(items).as_bytes(), 7), Err(FrameError::NoList), "{items}");
+        }
+        let status = br#"{"kind":"Status","metadata":{"resourceVersion":"7"},"status":"Failure"}"#;
+        assert_eq!(cut(status, 7), Err(FrameError::NoList));
+        // A list without items may be without the member, and a resource may name its list as it likes.
+        for list in [around(r#""items":null"#), around(r#""x":1"#), around(r#""kind":"Widgets","items":[]"#)] {
+            assert!(cut(list.as_bytes(), 7).is_ok(), "{list}");
+        }
     }
 
     #[test]

@@ -21,11 +21,16 @@ impl Page {
                     encoder.set_type_meta(&api_version, &kind);
                 }
             }
-            match encoder.encode(&item) {
-                Ok(object) if object.name().is_empty() => self.bad.push(BadObject::nameless(&object)),
-                Ok(object) => self.objects.push(object),
-                Err(e) => self.bad.push(BadObject::of_json(&item, e.to_string())),
-            }
+            self.decode(&item, encoder);
+        }
+    }
+
+    /// Decodes one item.
+    pub(crate) fn decode(&mut self, item: &[u8], encoder: &mut Encoder) {
+        match encoder.encode(item) {
+            Ok(object) if object.name().is_empty() => self.bad.push(BadObject::nameless(&object)),
+            Ok(object) => self.objects.push(object),
+            Err(e) => self.bad.push(BadObject::of_json(item, e.to_string())),
         }
     }
 

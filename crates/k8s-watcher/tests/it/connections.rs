@@ -53,7 +53,7 @@ impl http_body::Body for Drip {
 pub(crate) fn by_hand(
     answer: impl Fn(http::Request<kube::client::Body>) -> http::Response<Drip> + Send + Clone + 'static,
 ) -> kube::Client {
-    crate::logs::install();
+    test_support::listen_to("k8s_watcher");
     let service = tower::service_fn(move |request| std::future::ready(Ok::<_, std::io::Error>(answer(request))));
     kube::Client::new(service, "default")
 }

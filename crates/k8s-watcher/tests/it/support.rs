@@ -42,7 +42,7 @@ pub(crate) fn many(count: usize) -> impl Iterator<Item = Value> {
 
 /// A server in the making.
 pub(crate) fn fake() -> FakeApiServerBuilder {
-    crate::logs::install();
+    test_support::listen_to("k8s_watcher");
     FakeApiServer::builder()
 }
 

@@ -295,7 +295,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(6000))]
+    #![proptest_config(test_support::cases(6000))]
 
     #[test]
     fn nothing_older_than_the_watch_is_given_out_and_nobody_waits_for_ever(
