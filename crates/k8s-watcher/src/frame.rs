@@ -25,8 +25,6 @@ pub(crate) enum FrameError {
     TooLong,
     #[error("the list is no JSON")]
     Malformed,
-    #[error("the answer is no list")]
-    NoList,
     #[error("the list ends before its end")]
     Truncated,
     #[error("the answer is no list")]
