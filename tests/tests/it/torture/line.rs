@@ -38,8 +38,12 @@ impl Line {
     }
 }
 
-/// The worst state of all parts of a way, and for how long nothing has changed on it.
+/// The state of a way of several parts, and for how long it has been as bad for those who use it: what is silent hides
+/// everything behind it; otherwise each change of a part may have been an opportunity.
 pub(super) fn state_of(lines: &[Line]) -> (State, Duration) {
-    let states = lines.iter().map(Line::get);
-    states.fold((State::Open, Duration::MAX), |(worst, since), (state, at)| (worst.max(state), since.min(at.elapsed())))
+    let parts: Vec<_> = lines.iter().map(Line::get).collect();
+    let worst = parts.iter().map(|(state, _)| *state).max().unwrap_or(State::Open);
+    let counts = |state: State| state == worst || worst != State::Silent;
+    let since = parts.iter().filter(|(state, _)| counts(*state)).map(|(_, at)| at.elapsed()).min();
+    (worst, since.unwrap_or_default())
 }
