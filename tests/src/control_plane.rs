@@ -1,21 +1,23 @@
 //! A real control plane of its own: etcd and kube-apiserver on free loopback ports, in a scratch folder.
 
+use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{fs, io::Read, io::Write};
 
 use anyhow::{Context, Result, bail};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::assets::Assets;
 use process::Process;
 
+mod access;
 mod etcd;
 mod process;
+
+pub use access::{client_of, config_of};
 
 /// How long etcd and the API server may take to answer: a start takes about 5 s on an idle machine, 16 s with a
 /// folder full of objects, more while a build runs beside it.
@@ -94,7 +96,7 @@ impl ControlPlane {
                 bail!("{name} runs in {} already, process {pid}", folder.display());
             }
         }
-        write_token(&folder)?;
+        access::write_token(&folder)?;
         for attempt in 1.. {
             let ports = Ports::free()?;
             let mut plane = Self {
@@ -162,7 +164,7 @@ impl ControlPlane {
             "--advertise-address=127.0.0.1".to_owned(),
             format!("--secure-port={}", self.ports.api),
             format!("--cert-dir={}", pki.display()),
-            format!("--token-auth-file={}", self.folder.join(TOKENS).display()),
+            format!("--token-auth-file={}", self.folder.join(access::TOKENS).display()),
             "--authorization-mode=RBAC".to_owned(),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             format!("--service-account-key-file={}", key.display()),
@@ -322,7 +324,7 @@ impl ControlPlane {
     ///
     /// The server has not written its certificate yet.
     pub async fn client(&self) -> Result<kube::Client> {
-        self.write_kubeconfig()?;
+        access::write_kubeconfig(&self.folder, &self.url(), &self.kubeconfig())?;
         client_of(&self.kubeconfig()).await
     }
 
@@ -333,25 +335,6 @@ impl ControlPlane {
         }
     }
 
-    fn write_kubeconfig(&self) -> Result<()> {
-        let chain = fs::read_to_string(self.folder.join("pki/apiserver.crt")).context("no certificate yet")?;
-        // The server's own certificate comes first, the authority that signed it last.
-        let authority = chain.rfind("-----BEGIN CERTIFICATE-----").map(|at| &chain[at..]).context("no certificate")?;
-        let ca = self.folder.join("pki/ca.crt");
-        fs::write(&ca, authority)?;
-        let tokens = fs::read_to_string(self.folder.join(TOKENS))?;
-        let token = tokens.split(',').next().unwrap_or_default();
-        let kubeconfig = json!({
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "e2e", "cluster": {"server": self.url(), "certificate-authority": ca}}],
-            "users": [{"name": "admin", "user": {"token": token}}],
-            "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "admin"}}],
-            "current-context": "e2e",
-        });
-        write_private(&self.kubeconfig(), &kubeconfig.to_string())
-    }
-
     fn log_tail(&self, name: &str) -> String {
         process::log_tail(&self.folder, name)
     }
@@ -359,7 +342,6 @@ impl ControlPlane {
 
 const ETCD: &str = "etcd";
 const API_SERVER: &str = "kube-apiserver";
-const TOKENS: &str = "tokens.csv";
 
 fn etcd_url(port: u16) -> String {
     format!("http://127.0.0.1:{port}")
@@ -375,45 +357,5 @@ pub fn stop_in(folder: &Path) -> Result<()> {
     for name in [API_SERVER, ETCD] {
         process::stop(&folder, name)?;
     }
-    Ok(())
-}
-
-/// A plain kube client for a kubeconfig file, without kube's retries.
-///
-/// # Errors
-///
-/// The file cannot be read or used.
-pub async fn client_of(kubeconfig: &Path) -> Result<kube::Client> {
-    Ok(kube::Client::try_from(config_of(kubeconfig).await?)?)
-}
-
-/// The configuration of such a client, to build on.
-///
-/// # Errors
-///
-/// As [`client_of`].
-pub async fn config_of(kubeconfig: &Path) -> Result<kube::Config> {
-    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
-    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    config.default_retry = false;
-    // The server is on loopback, whatever proxy the environment names.
-    config.proxy_url = None;
-    Ok(config)
-}
-
-fn write_token(folder: &Path) -> Result<()> {
-    let path = folder.join(TOKENS);
-    if path.exists() {
-        return Ok(());
-    }
-    let mut bytes = [0; 24];
-    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    let token: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-    write_private(&path, &format!("{token},admin,admin,\"system:masters\"\n"))
-}
-
-fn write_private(path: &Path, text: &str) -> Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())?;
     Ok(())
 }

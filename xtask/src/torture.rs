@@ -9,10 +9,8 @@ use crate::run::{cargo, run};
 /// plane, after one of each; N objects, N writes a second. The seed is printed; a run with it does the same, as far as
 /// the machine lets it.
 pub(crate) fn torture(arguments: &[&str]) -> Result<()> {
-    let Some(assets) = control_plane::find_or_build()? else { bail!("there is no control plane to torture") };
     let mut command = cargo(["test", "--release", "-p", "e2e", "--test", "it", "--"]);
-    command.args(["--exact", "real_server::torture_under_steady_writes"]).env("KUBEBUILDER_ASSETS", assets);
-    command.env("K8S_E2E_TORTURE_MINUTES", "10");
+    command.args(["--exact", "real_server::torture_under_steady_writes"]).env("K8S_E2E_TORTURE_MINUTES", "10");
     for pair in arguments.chunks(2) {
         let [option, value] = pair else { bail!("{}: no value", pair.join(" ")) };
         let name = match *option {
@@ -25,5 +23,6 @@ pub(crate) fn torture(arguments: &[&str]) -> Result<()> {
         value.replace('_', "").parse::<f64>().with_context(|| format!("{option} {value}"))?;
         command.env(name, value);
     }
-    run(&mut command)
+    let Some(assets) = control_plane::find_or_build()? else { bail!("there is no control plane to torture") };
+    run(command.env("KUBEBUILDER_ASSETS", assets))
 }

@@ -1,23 +1,22 @@
-//! What is done to the server and to the network, each once and then at random, and how long until all is well again.
+//! What is done to the server, each once and then at random, and how long until all is well again.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use e2e::Target;
 use fastrand::Rng;
 use k8s_types::compare_resource_versions;
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
 
-use super::line::{Complaints, Line, Network, State};
-use super::single::Single;
-use super::watched::{IDLE_LIMIT, Watched};
+use super::cast::Cast;
+use super::line::{Line, State};
+use super::watched::Watched;
 use super::{MARKER, NAMESPACES, Size, verdict};
 use crate::support::{Rest, config_map, config_maps, eventually};
 
-/// Longer than a watcher needs to notice a silence, see [`super::onlookers`].
-const NOTICED: Duration = IDLE_LIMIT.saturating_add(Duration::from_secs(6));
+/// Longer than a watcher may take to notice a silence, so that somebody looks whether it did.
+pub(super) const NOTICED: Duration = Duration::from_secs(14);
 
 /// What is done to the server.
 #[derive(Debug, Clone, Copy)]
@@ -47,17 +46,15 @@ impl fmt::Display for Blow {
 }
 
 impl Blow {
-    /// Each of them, long enough to be noticed.
-    fn each() -> [Self; 5] {
-        let time = Duration::from_secs(6);
-        [
-            Self::ApiServer(time),
-            Self::Storage(time / 2),
-            Self::Both(time / 2),
-            Self::Compaction,
-            Self::CompactionInPause(NOTICED),
-        ]
-    }
+    /// What comes first, one of each, long enough to be noticed.
+    const FIRST: [Self; 4] = [
+        Self::ApiServer(Duration::from_secs(7)),
+        Self::Storage(Duration::from_secs(3)),
+        Self::Both(Duration::from_secs(3)),
+        Self::Compaction,
+    ];
+    /// What comes last: all have to begin anew, one of them later than the others.
+    const LAST: Self = Self::CompactionInPause(NOTICED);
 
     fn any(rng: &mut Rng) -> Self {
         let time = Duration::from_millis(rng.u64(..15_000));
@@ -74,54 +71,71 @@ impl Blow {
 /// How often what was done.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Done {
-    pub(super) api_server_kills: u32,
-    pub(super) etcd_kills: u32,
-    pub(super) compactions: u32,
-    pub(super) blows: u32,
+    api_server_kills: u32,
+    etcd_kills: u32,
+    compactions: u32,
+    blows: u32,
     /// How long the server was away, all in all.
-    pub(super) away: Duration,
+    away: Duration,
     /// The longest time from a server that is ready to all undisturbed watchers having what was written then.
-    pub(super) slowest_recovery: Duration,
+    slowest: Duration,
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { api_server_kills, etcd_kills, compactions, away, slowest, .. } = self;
+        write!(
+            f,
+            "{api_server_kills} kills of the API server, {etcd_kills} of etcd ({:.0} s away), ",
+            away.as_secs_f64()
+        )?;
+        write!(f, "{compactions} compactions, slowest recovery {slowest:.1?}")
+    }
 }
 
 /// Who does it, and to whom.
 pub(super) struct Disturber<'a> {
-    pub(super) target: &'a mut Target,
-    pub(super) server: &'a Line,
-    pub(super) paused: &'a Network,
-    pub(super) watched: &'a [Watched],
-    pub(super) singles: &'a [Single],
-    pub(super) complaints: &'a Complaints,
-    pub(super) done: Done,
+    target: &'a mut Target,
+    cast: &'a Cast,
+    done: Done,
 }
 
 impl Disturber<'_> {
     /// One after the other. The last one is over when this returns, and nobody has had time to recover from it.
-    pub(super) async fn disturb(&mut self, size: &Size, rng: &mut Rng) -> Result<()> {
+    pub(super) async fn disturb(target: &mut Target, cast: &Cast, size: &Size, rng: &mut Rng) -> Result<Done> {
+        let mut disturber = Disturber { target, cast, done: Done::default() };
+        disturber.disturb_all(size, rng).await?;
+        Ok(disturber.done)
+    }
+
+    async fn disturb_all(&mut self, size: &Size, rng: &mut Rng) -> Result<()> {
         let begun = Instant::now();
-        let mut first = Blow::each().into_iter();
-        let mut next = first.next();
-        while let Some(blow) = next {
+        let mut first = Blow::FIRST.into_iter();
+        loop {
+            let at_random = || (begun.elapsed() < size.at_random).then(|| Blow::any(rng));
+            let next = first.next().or_else(at_random);
+            let (blow, is_last) = next.map_or((Blow::LAST, true), |blow| (blow, false));
             tokio::time::sleep(Duration::from_millis(rng.u64(1_000..3_000))).await;
             let at = Instant::now();
             self.strike(blow).await.with_context(|| blow.to_string())?;
             self.done.blows += 1;
             let lasted = at.elapsed();
-            next = first.next().or_else(|| (begun.elapsed() < size.at_random).then(|| Blow::any(rng)));
             let mut after = String::new();
-            if next.is_some() {
+            if !is_last {
                 let (recovered, slowest) = self.recover().await.with_context(|| format!("after: {blow}"))?;
-                self.done.slowest_recovery = self.done.slowest_recovery.max(recovered);
+                self.done.slowest = self.done.slowest.max(recovered);
                 after = format!(", well again {recovered:.1?} later ({slowest} last)");
             }
             let (now, memory) = (begun.elapsed().as_secs_f64(), verdict::resident() >> 20);
             println!("  {now:>6.1} s  {blow}: {lasted:.1?}{after}; {memory} MiB");
-            self.complaints.check()?;
-            if let Some(failed) = self.watched.iter().find(|w| w.has_failed()) {
-                anyhow::bail!("the changes of `{}` came to an end", failed.name);
+            self.cast.complaints.check()?;
+            if let Some(failed) = self.cast.watched.iter().find(|w| w.has_failed()) {
+                bail!("the changes of `{}` came to an end", failed.name);
+            }
+            if is_last {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     async fn strike(&mut self, blow: Blow) -> Result<()> {
@@ -152,7 +166,7 @@ impl Disturber<'_> {
                 return Ok(());
             }
             Blow::CompactionInPause(time) => {
-                self.paused.hang();
+                self.cast.paused.hang();
                 // What it misses goes on before and after.
                 tokio::time::sleep(time / 2).await;
                 self.kill_api_server().await;
@@ -160,7 +174,7 @@ impl Disturber<'_> {
                 self.done.compactions += 1;
                 self.start_api_server().await?;
                 tokio::time::sleep(time / 2).await;
-                self.paused.forward();
+                self.cast.paused.forward();
                 return Ok(());
             }
         }
@@ -170,12 +184,12 @@ impl Disturber<'_> {
 
     async fn kill_api_server(&mut self) {
         self.target.stop().await;
-        self.server.set(State::Broken);
+        self.cast.server.set(State::Broken);
         self.done.api_server_kills += 1;
     }
 
     async fn start_api_server(&mut self) -> Result<()> {
-        self.server.set(State::Open);
+        self.cast.server.set(State::Open);
         self.target.start().await
     }
 
@@ -184,12 +198,11 @@ impl Disturber<'_> {
         let rest = Rest::of(self.target);
         let at = Instant::now();
         let versions = mark(&rest, self.done.blows).await?;
-        let mut missing: Vec<_> = self.watched.iter().filter(|w| is_open(&w.lines)).collect();
+        let mut missing: Vec<_> = self.cast.watched.iter().filter(|w| is_open(&w.lines)).collect();
         let mut slowest = "";
         eventually("all watchers have what was written after it", async || {
             // A line that breaks while one waits for it excuses.
             missing.retain(|w| is_open(&w.lines));
-            let before = missing.len();
             missing.retain(|w| {
                 let has = has_marks(w, &versions);
                 if has {
@@ -197,9 +210,11 @@ impl Disturber<'_> {
                 }
                 !has
             });
-            ensure!(missing.is_empty() || before == 0, "{}: {:?}", missing[0].name, missing[0].view.status());
+            if let Some(watched) = missing.first() {
+                bail!("{}: {:?}", watched.name, watched.view.status());
+            }
             let [marked, _] = &versions;
-            for single in self.singles.iter().filter(|s| s.key.1 == MARKER) {
+            for single in self.cast.singles.iter().filter(|s| s.key.1 == MARKER) {
                 ensure!(single.version().is_some_and(|found| is_as_late(&found, marked)), "the single watcher");
             }
             Ok(())
@@ -242,45 +257,4 @@ fn has_marks(watched: &Watched, versions: &[String; 2]) -> bool {
 
 fn is_as_late(found: &str, version: &str) -> bool {
     compare_resource_versions(found, version).is_some_and(|order| order.is_ge())
-}
-
-/// What is done to the rough network: each once, then at random until stopped, but not before each has come.
-pub(super) async fn roughen(network: &Network, mut rng: Rng, stop: CancellationToken) -> u32 {
-    let mut count = 0;
-    loop {
-        let (what, seconds) = match if count < 5 { count } else { rng.u32(..5) } {
-            0 => (Weather::CutAfter(rng.u64(1..30_000)), 4),
-            1 => (Weather::Hang, NOTICED.as_secs() + 2),
-            2 => (Weather::Slow(rng.u32(2_000..50_000)), 6),
-            3 => (Weather::Cut, 6),
-            _ => (Weather::Hiccup, 1),
-        };
-        match what {
-            Weather::CutAfter(bytes) => network.proxy.cut_after(bytes),
-            Weather::Hang => network.hang(),
-            Weather::Slow(rate) => network.proxy.slow(rate),
-            Weather::Cut => network.cut(),
-            Weather::Hiccup => network.proxy.hiccup(),
-        }
-        count += 1;
-        let wait = async {
-            tokio::time::sleep(Duration::from_secs(seconds)).await;
-            network.forward();
-            tokio::time::sleep(Duration::from_millis(rng.u64(500..4_000))).await;
-        };
-        if count < 5 {
-            wait.await;
-        } else if stop.run_until_cancelled(wait).await.is_none() {
-            network.forward();
-            return count;
-        }
-    }
-}
-
-enum Weather {
-    CutAfter(u64),
-    Hang,
-    Slow(u32),
-    Cut,
-    Hiccup,
 }

@@ -10,7 +10,7 @@ use k8s_leader_election::{ElectorHandle, Error, LeaderElector, LeaseConfig, Outc
 use tokio_util::sync::CancellationToken;
 
 use super::NAMESPACES;
-use super::line::Complaints;
+use super::onlookers::Complaints;
 use crate::support::{PATIENCE, Rest, eventually};
 
 const LEASE: &str = "torture";

@@ -3,9 +3,6 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
-use e2e::{Proxy, Target};
-
 /// What happens on the way to the server, or to the server itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum State {
@@ -41,53 +38,12 @@ impl Line {
     }
 }
 
-/// The worst state of all parts of a way, and for how long nothing has changed on it.
+/// The state of a way of several parts, and for how long it has been as bad for those who use it: what is silent hides
+/// everything behind it; otherwise each change of a part may have been an opportunity.
 pub(super) fn state_of(lines: &[Line]) -> (State, Duration) {
-    let states = lines.iter().map(Line::get);
-    states.fold((State::Open, Duration::MAX), |(worst, since), (state, at)| (worst.max(state), since.min(at.elapsed())))
-}
-
-/// A proxy, and what it does at the moment.
-#[derive(Debug)]
-pub(super) struct Network {
-    pub(super) proxy: Proxy,
-    pub(super) line: Line,
-}
-
-impl Network {
-    pub(super) async fn before(target: &Target) -> Result<Self> {
-        Ok(Self { proxy: Proxy::open(target).await?, line: Line::new() })
-    }
-
-    pub(super) fn forward(&self) {
-        self.line.set(State::Open);
-        self.proxy.forward();
-    }
-
-    pub(super) fn cut(&self) {
-        self.proxy.cut();
-        self.line.set(State::Broken);
-    }
-
-    pub(super) fn hang(&self) {
-        self.proxy.hang();
-        self.line.set(State::Silent);
-    }
-}
-
-/// The first complaint of those who look on.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Complaints(Arc<Mutex<Option<String>>>);
-
-impl Complaints {
-    pub(super) fn add(&self, complaint: impl FnOnce() -> String) {
-        if let Ok(mut first) = self.0.lock() {
-            first.get_or_insert_with(complaint);
-        }
-    }
-
-    pub(super) fn check(&self) -> Result<()> {
-        let first = self.0.lock().map_err(|_| anyhow!("an onlooker panicked"))?;
-        first.clone().map_or(Ok(()), |complaint| Err(anyhow!(complaint)))
-    }
+    let parts: Vec<_> = lines.iter().map(Line::get).collect();
+    let worst = parts.iter().map(|(state, _)| *state).max().unwrap_or(State::Open);
+    let counts = |state: State| state == worst || worst != State::Silent;
+    let since = parts.iter().filter(|(state, _)| counts(*state)).map(|(_, at)| at.elapsed()).min();
+    (worst, since.unwrap_or_default())
 }

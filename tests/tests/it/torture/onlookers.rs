@@ -1,20 +1,40 @@
 //! Those who look on all the time: no status looks healthy while its watcher is blind, no read is older than the watch.
 
+use std::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use fastrand::Rng;
 use k8s_packed::Object;
 use k8s_store::CachedStore;
 use k8s_watcher::{Phase, Status, WatcherHandle};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::line::{Complaints, Line, State, state_of};
-use super::watched::{BACKOFF, IDLE_LIMIT};
+use super::line::{Line, State, state_of};
+use super::watched::{IDLE_LIMIT, LONGEST_WAIT};
 use super::witness::identity;
 
 /// How long a busy machine may take for what should take no time.
-const SLACK: Duration = Duration::from_secs(2);
+const SLACK: Duration = Duration::from_secs(3);
+
+/// The first complaint of those who look on.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Complaints(Arc<Mutex<Option<String>>>);
+
+impl Complaints {
+    pub(super) fn add(&self, complaint: impl FnOnce() -> String) {
+        if let Ok(mut first) = self.0.lock() {
+            first.get_or_insert_with(complaint);
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        let first = self.0.lock().map_err(|_| anyhow!("an onlooker panicked"))?;
+        first.clone().map_or(Ok(()), |complaint| Err(anyhow!(complaint)))
+    }
+}
 
 /// Somebody's status, and what lies between them and the server.
 pub(super) struct Patient {
@@ -23,27 +43,54 @@ pub(super) struct Patient {
     pub(super) lines: Vec<Line>,
 }
 
-/// Looks at all of them until stopped; gives how often somebody was blind for longer than it may take to notice.
-pub(super) async fn watch_for_blindness(
-    patients: Vec<Patient>,
-    complaints: Complaints,
+/// All that look on until they are told to stop.
+pub(super) struct Onlookers {
     stop: CancellationToken,
-) -> u64 {
+    blindness: JoinHandle<u64>,
+    reads: JoinHandle<Reads>,
+}
+
+impl Onlookers {
+    pub(super) fn start(
+        patients: Vec<Patient>,
+        cached: WatcherHandle<CachedStore>,
+        rng: Rng,
+        complaints: &Complaints,
+    ) -> Self {
+        let stop = CancellationToken::new();
+        let blindness = tokio::spawn(watch_for_blindness(patients, complaints.clone(), stop.clone()));
+        let reads = tokio::spawn(read_all_the_time(cached, rng, complaints.clone(), stop.clone()));
+        Self { stop, blindness, reads }
+    }
+
+    /// What they have seen.
+    pub(super) async fn finish(self) -> Result<()> {
+        self.stop.cancel();
+        let (blind, reads) = (self.blindness.await?, self.reads.await?);
+        println!("            {blind} looks at a watcher that was blind; {reads}");
+        // One server that does not answer costs a reader the time-out of one fetch.
+        ensure!(reads.answered > 0 && reads.longest < Duration::from_secs(20), "{reads}");
+        ensure!(blind > 0, "nobody was blind for long enough");
+        Ok(())
+    }
+}
+
+/// Looks at all of them until stopped; gives how often somebody was blind for longer than it may take to notice.
+async fn watch_for_blindness(patients: Vec<Patient>, complaints: Complaints, stop: CancellationToken) -> u64 {
     let mut seen = 0;
     while stop.run_until_cancelled(tokio::time::sleep(Duration::from_millis(200))).await.is_some() {
         for patient in &patients {
             let (state, lasts) = state_of(&patient.lines);
-            let [_, longest_wait] = BACKOFF;
             let limit = match state {
                 State::Open => continue,
-                State::Broken => longest_wait + SLACK,
-                State::Silent => IDLE_LIMIT + longest_wait + SLACK,
+                State::Broken => LONGEST_WAIT + SLACK,
+                State::Silent => IDLE_LIMIT + LONGEST_WAIT + SLACK,
             };
             if lasts < limit {
                 continue;
             }
             let status = (patient.status)();
-            // It may have ended meanwhile.
+            // It may be over by now.
             if state_of(&patient.lines).0 == State::Open {
                 continue;
             }
@@ -67,16 +114,23 @@ fn admits_blindness(status: &Status, lasts: Duration) -> Result<()> {
 }
 
 /// What came of the reads of a cached store.
-#[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Reads {
-    pub(super) answered: u64,
-    pub(super) failed: u64,
+#[derive(Debug, Default)]
+struct Reads {
+    answered: u64,
+    failed: u64,
     longest: Duration,
+}
+
+impl fmt::Display for Reads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { answered, failed, longest } = self;
+        write!(f, "{answered} cached reads, {failed} more failed, the longest took {longest:.1?}")
+    }
 }
 
 /// Reads objects by name all the time. A read may fail while the server is away, but what it gives is never older than
 /// what the watch had shown before.
-pub(super) async fn read_all_the_time(
+async fn read_all_the_time(
     handle: WatcherHandle<CachedStore>,
     mut rng: Rng,
     complaints: Complaints,
@@ -105,12 +159,4 @@ pub(super) async fn read_all_the_time(
 
 fn is_as_late(read: &Object, shown: &Object) -> bool {
     matches!((identity(read), identity(shown)), (Ok((_, read)), Ok((_, shown))) if read >= shown)
-}
-
-impl Reads {
-    /// One server that does not answer may cost a reader one time-out of a fetch, no more.
-    pub(super) fn check(self) -> Result<()> {
-        ensure!(self.answered > 0 && self.longest < Duration::from_secs(20), "{self:?}");
-        Ok(())
-    }
 }

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 use e2e::{Target, config_of};
-use k8s_types::{Backoff, Object, SingleWatcherConfig};
+use k8s_types::{Object, SingleWatcherConfig};
 use k8s_watcher::{RunningSingleWatcher, SingleWatcher};
 use std::sync::{Arc, Mutex};
 
-use super::line::{Complaints, Line};
-use super::watched::{BACKOFF, IDLE_LIMIT};
+use super::line::Line;
+use super::onlookers::Complaints;
+use super::watched::{IDLE_LIMIT, backoff};
 use super::witness::identity;
 use crate::requests::Requests;
 use crate::support::{Key, PATIENCE};
@@ -55,25 +56,23 @@ impl Single {
     pub(super) async fn start(target: &Target, server: &Line, key: Key, complaints: &Complaints) -> Result<Self> {
         let requests = Requests::default();
         let client = requests.client(config_of(&target.kubeconfig()).await?)?;
-        let [first, longest] = BACKOFF;
         let config = SingleWatcherConfig::new("v1/configmaps", &*key.0, &*key.1);
         let calls = Arc::<Mutex<Calls>>::default();
         let (at_sync, on_change) = (calls.clone(), calls.clone());
         let complain = complaints.clone();
-        let watcher =
-            SingleWatcher::builder(client, config.idle_limit(IDLE_LIMIT).backoff(Backoff::new(first, longest)))
-                .on_sync_complete(move |object| {
-                    let mut calls = at_sync.lock().expect("no panic under the lock");
-                    calls.is_there = object.is_some();
-                    calls.last = object.as_ref().and_then(|o| identity(o).ok());
-                })
-                .on_change(move |object: Option<Object>| {
-                    let taken = on_change.lock().expect("no panic under the lock").take(object.as_ref());
-                    if let Err(wrong) = taken {
-                        complain.add(|| format!("single watcher: {wrong}"));
-                    }
-                })
-                .spawn()?;
+        let watcher = SingleWatcher::builder(client, config.idle_limit(IDLE_LIMIT).backoff(backoff()))
+            .on_sync_complete(move |object| {
+                let mut calls = at_sync.lock().expect("no panic under the lock");
+                calls.is_there = object.is_some();
+                calls.last = object.as_ref().and_then(|o| identity(o).ok());
+            })
+            .on_change(move |object: Option<Object>| {
+                let taken = on_change.lock().expect("no panic under the lock").take(object.as_ref());
+                if let Err(wrong) = taken {
+                    complain.add(|| format!("single watcher: {wrong}"));
+                }
+            })
+            .spawn()?;
         watcher.wait_for_sync(PATIENCE).await?;
         Ok(Self { key, watcher, requests, lines: vec![server.clone()], calls })
     }

@@ -32,7 +32,7 @@ impl Size {
         Ok(Self {
             objects: variable(OBJECTS)?.unwrap_or(objects),
             writes: variable(WRITES)?.unwrap_or(100).max(1),
-            at_random: extra_time(),
+            at_random: minutes()?,
             seed: variable(SEED)?.unwrap_or_else(|| fastrand::u64(..)),
         })
     }
@@ -49,11 +49,14 @@ impl fmt::Display for Size {
     }
 }
 
-/// By how much the long version is longer.
+/// By how much the long version is longer. A variable that cannot be read is an error where the size is asked for.
 pub(crate) fn extra_time() -> Duration {
-    // A variable that cannot be read is an error where the size is.
-    let minutes = variable::<f64>(MINUTES).ok().flatten().unwrap_or_default();
-    Duration::try_from_secs_f64(minutes * 60.0).unwrap_or_default()
+    minutes().unwrap_or_default()
+}
+
+fn minutes() -> Result<Duration> {
+    let minutes = variable::<f64>(MINUTES)?.unwrap_or_default();
+    Duration::try_from_secs_f64(minutes * 60.0).with_context(|| format!("{MINUTES}={minutes}"))
 }
 
 fn variable<T: FromStr<Err: std::error::Error + Send + Sync + 'static>>(name: &str) -> Result<Option<T>> {

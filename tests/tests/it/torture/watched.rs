@@ -14,15 +14,25 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::NAMESPACES;
-use super::line::{Line, Network};
+use super::line::Line;
+use super::network::Network;
 use super::witness::Witness;
 use crate::requests::Requests;
 use crate::support::{Key, PATIENCE};
 
 /// How long a watch may be silent.
 pub(super) const IDLE_LIMIT: Duration = Duration::from_secs(6);
-/// The waits after failures.
-pub(super) const BACKOFF: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(2)];
+/// The longest wait between two tries.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+pub(super) fn backoff() -> Backoff {
+    Backoff::new(Duration::from_millis(200), LONGEST_WAIT)
+}
+
+/// Those of whom more is asked than of others.
+pub(super) const STREAMING: &str = "streaming";
+pub(super) const PAUSED: &str = "paused";
+pub(super) const CACHED: &str = "cached";
 
 /// A watcher, whatever its store.
 pub(super) trait View: Send + Sync {
@@ -131,8 +141,7 @@ impl Recipe {
 /// ConfigMaps everywhere, by namespace and app.
 pub(super) fn config() -> WatcherConfig {
     let config = WatcherConfig::new("v1/configmaps").index_by(["metadata.namespace", "metadata.labels.app"]);
-    let [first, longest] = BACKOFF;
-    config.named_index("color", ["metadata.labels.color"]).idle_limit(IDLE_LIMIT).backoff(Backoff::new(first, longest))
+    config.named_index("color", ["metadata.labels.color"]).idle_limit(IDLE_LIMIT).backoff(backoff())
 }
 
 /// Starts all of them and waits until they are synced; the cached one once more with its own reads.
@@ -154,15 +163,15 @@ pub(super) async fn start(
     };
     use ListMode::{Paged, Streaming};
     let mut watched = vec![
-        recipe("streaming", Selection::All, Streaming).start().await?,
+        recipe(STREAMING, Selection::All, Streaming).start().await?,
         recipe("paged", Selection::All, Paged).start().await?,
         recipe("selected", Selection::Red, Streaming).start().await?,
         recipe("two namespaces", Selection::Namespaces(&NAMESPACES[..2]), Streaming).start().await?,
         behind("rough network", rough).start().await?,
-        behind("paused", paused).start().await?,
+        behind(PAUSED, paused).start().await?,
     ];
     let one = Selection::Namespaces(&NAMESPACES[..1]);
-    let (cached, handle) = recipe("cached", one, Streaming).start_cached().await?;
+    let (cached, handle) = recipe(CACHED, one, Streaming).start_cached().await?;
     watched.push(cached);
     for watched in &watched {
         watched.synced().await?;
@@ -216,7 +225,7 @@ impl Watched {
         Ok((witness.batches, witness.changes, witness.scans))
     }
 
-    /// An end of the stream before its time: a complaint of the witness.
+    /// Whether the witness has something to say before the end.
     pub(super) fn has_failed(&self) -> bool {
         self.witness.is_finished()
     }

@@ -1,6 +1,7 @@
 //! Those who write all the time, know what they wrote, and know that a write without an answer may have happened.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -60,7 +61,7 @@ impl Content {
 
 /// A name, and what its writer knows of it.
 #[derive(Debug)]
-struct Slot {
+pub(super) struct Slot {
     key: Key,
     content: Option<Content>,
     /// A write went without an answer once: it may be carried out at any later time.
@@ -74,7 +75,7 @@ enum Write {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Counts {
+struct Counts {
     answered: AtomicU64,
     unanswered: AtomicU64,
 }
@@ -84,23 +85,28 @@ pub(super) struct Writers {
     tasks: JoinSet<Result<Vec<Slot>>>,
     stop: CancellationToken,
     counts: Arc<Counts>,
+    begun: Instant,
 }
 
 /// What they know when they have stopped.
 pub(super) struct Written {
     slots: Vec<Slot>,
-    pub(super) answered: u64,
-    pub(super) unanswered: u64,
+    answered: u64,
+    unanswered: u64,
+    took: Duration,
 }
 
-/// Names with and without objects; those that shall be there are made. How long that took is told.
-pub(super) struct Filled {
-    slots: Vec<Slot>,
-    pub(super) took: Duration,
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { answered, unanswered, took, .. } = self;
+        let rate = *answered as f64 / took.as_secs_f64();
+        write!(f, "{answered} writes, {rate:.0} a second; {unanswered} tries without an answer")
+    }
 }
 
-pub(super) async fn fill(target: &Target, size: &Size, rng: &mut Rng) -> Result<Filled> {
-    let (rest, begun) = (Rest::of(target), Instant::now());
+/// Names with and without objects; those that shall be there are put there.
+pub(super) async fn fill(target: &Target, size: &Size, rng: &mut Rng) -> Result<Vec<Slot>> {
+    let rest = Rest::of(target);
     for namespace in NAMESPACES {
         rest.namespace(namespace).await?;
     }
@@ -121,14 +127,14 @@ pub(super) async fn fill(target: &Target, size: &Size, rng: &mut Rng) -> Result<
         Some(object)
     };
     target.load(slots.iter().enumerate().filter_map(complete)).await?;
-    Ok(Filled { slots, took: begun.elapsed() })
+    Ok(slots)
 }
 
 impl Writers {
-    pub(super) fn start(target: &Target, filled: Filled, size: &Size, rng: &mut Rng) -> Self {
+    pub(super) fn start(target: &Target, slots: Vec<Slot>, size: &Size, rng: &mut Rng) -> Self {
         let (stop, counts) = (CancellationToken::new(), Arc::<Counts>::default());
         let mut shares: [Vec<Slot>; WRITERS] = Default::default();
-        for (number, slot) in filled.slots.into_iter().enumerate() {
+        for (number, slot) in slots.into_iter().enumerate() {
             shares[number % WRITERS].push(slot);
         }
         let pace = Duration::from_secs(1) * WRITERS as u32 / size.writes;
@@ -137,11 +143,7 @@ impl Writers {
             let writer = Writer { rest: Rest::of(target), slots, rng: rng.fork(), value: 0, counts: counts.clone() };
             tasks.spawn(writer.work(pace, stop.clone()));
         }
-        Self { tasks, stop, counts }
-    }
-
-    pub(super) fn written(&self) -> u64 {
-        self.counts.answered.load(Ordering::Relaxed)
+        Self { tasks, stop, counts, begun: Instant::now() }
     }
 
     /// Lets each finish what it is at.
@@ -153,7 +155,7 @@ impl Writers {
         }
         let count = |n: &AtomicU64| n.load(Ordering::Relaxed);
         let (answered, unanswered) = (count(&self.counts.answered), count(&self.counts.unanswered));
-        Ok(Written { slots, answered, unanswered })
+        Ok(Written { slots, answered, unanswered, took: self.begun.elapsed() })
     }
 }
 
