@@ -56,7 +56,7 @@ impl Applier {
         Self {
             writer,
             selector,
-            held: Held::new(own_writes, shared.control.resource.clone()),
+            held: Held::new(own_writes, shared.control.clone()),
             cache,
             outlived: Outlived::default(),
             shared,

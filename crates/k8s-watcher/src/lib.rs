@@ -63,7 +63,9 @@
 //!   them is numbers, and one entry an object; [`backlog`](WatcherHandle::backlog) says how much it is. Who stalls for an
 //!   hour and wakes gets the latest state and each delete.
 //! - **Failures** of the server are tried again for ever, slower and slower up to the backoff's limit, and show in
-//!   [`status`](WatcherHandle::status). A watch that is silent for longer than its idle limit is taken for dead.
+//!   [`status`](WatcherHandle::status). A watch that is silent for longer than its idle limit is taken for dead, and
+//!   where watches bring nothing at all, lists take their place. Whatever it is that keeps a store from being current,
+//!   [`is_healthy`](WatcherHandle::is_healthy) turns false.
 //! - **An object that cannot be held** (nested deeper than 127 levels, without a name, or no JSON) is skipped, counted
 //!   in the status and logged once; its last good state stays in the store until a delete, as far as its name can be
 //!   read.

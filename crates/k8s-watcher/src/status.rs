@@ -83,7 +83,7 @@ pub struct Status {
     /// With several namespaces the oldest of theirs. A server may talk and say nothing of the changes;
     /// see [`current_at`](Self::current_at).
     pub last_contact: Option<Instant>,
-    /// When the store was last known to be the server's state: the initial load or another full list was complete, an
+    /// When the store (of a cached store, the references) was last known to be the server's state: the initial load or another full list was complete, an
     /// open watch brought an event or a bookmark, or a healthy one ended in good order. Neither the mere head of an
     /// answer counts, nor lists that do not come to an end. None before the initial load is complete; with several
     /// namespaces the oldest of theirs.
@@ -105,7 +105,7 @@ pub struct Status {
     pub last_skipped: Option<String>,
     /// What was wrong with index keys.
     pub key_issues: KeyIssues,
-    /// Callbacks that panicked.
+    /// Callbacks that panicked, and questions to a filter of own writes that did.
     pub callback_panics: u64,
     /// Since when the callback that runs at the moment has been running; none while none runs. One that never returns
     /// holds up all further ones, and nothing else.

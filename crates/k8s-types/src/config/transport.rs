@@ -37,7 +37,8 @@ pub struct Transport {
     pub watch_timeout: Duration,
     /// A watch that brings nothing for this long, not even a bookmark, is taken for dead and opened again where it
     /// was. Default: 150 seconds; the API server sends a bookmark about each minute, so two in a row were missed.
-    /// A quiet watch of a server without bookmarks is opened again as often, which costs one request and no list.
+    /// After such a silence the server is asked to end watches sooner than this, so that a quiet kind of a server without
+    /// bookmarks is no trouble; if it does not even do that, lists take the place of watches.
     #[serde(with = "duration")]
     pub idle_limit: Duration,
     /// Waits between attempts that fail.

@@ -6,13 +6,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use k8s_types::{Gvr, Object, ObjectKey, SelfWriteFilter};
+use k8s_types::{Object, ObjectKey, SelfWriteFilter};
 use tokio::time::{Instant, Sleep};
+
+use crate::control::Control;
 
 /// How many events of one object wait.
 const PER_OBJECT: usize = 64;
@@ -34,7 +37,7 @@ pub(super) type Decided = (Event, bool);
 
 pub(super) struct Held {
     filter: Option<Arc<dyn SelfWriteFilter>>,
-    resource: Gvr,
+    control: Arc<Control>,
     waiting: BTreeMap<ObjectKey, VecDeque<Waiting>>,
     len: usize,
     timer: Option<Pin<Box<Sleep>>>,
@@ -46,8 +49,8 @@ struct Waiting {
 }
 
 impl Held {
-    pub(super) fn new(filter: Option<Arc<dyn SelfWriteFilter>>, resource: Gvr) -> Self {
-        Self { filter, resource, waiting: BTreeMap::new(), len: 0, timer: None }
+    pub(super) fn new(filter: Option<Arc<dyn SelfWriteFilter>>, control: Arc<Control>) -> Self {
+        Self { filter, control, waiting: BTreeMap::new(), len: 0, timer: None }
     }
 
     /// Takes an event in; gives it back if nothing has to be waited for.
@@ -57,7 +60,7 @@ impl Held {
         // Behind an event that waits nothing of the same object may pass.
         if !key.is_some_and(|key| self.waiting.contains_key(&key)) {
             let mut cx = Context::from_waker(Waker::noop());
-            if let Poll::Ready(own) = poll_own(&**filter, &self.resource, &event, &mut cx) {
+            if let Poll::Ready(own) = poll_own(&**filter, &self.control, &event, &mut cx) {
                 return Some((event, own));
             }
         }
@@ -74,7 +77,7 @@ impl Held {
         let now = Instant::now();
         let found = self.waiting.iter().find_map(|(key, events)| {
             let Waiting { event, since } = events.front()?;
-            match poll_own(&**filter, &self.resource, event, cx) {
+            match poll_own(&**filter, &self.control, event, cx) {
                 Poll::Ready(own) => Some((key.clone(), own)),
                 Poll::Pending if events.len() > PER_OBJECT || self.len > IN_ALL || *since + LIMIT <= now => {
                     Some((key.clone(), false))
@@ -122,7 +125,7 @@ impl Held {
     fn decide(&self, events: impl IntoIterator<Item = Waiting>) -> Vec<Decided> {
         let mut cx = Context::from_waker(Waker::noop());
         let decide = |Waiting { event, .. }: Waiting| {
-            let own = self.filter.as_ref().map(|filter| poll_own(&**filter, &self.resource, &event, &mut cx));
+            let own = self.filter.as_ref().map(|filter| poll_own(&**filter, &self.control, &event, &mut cx));
             let own = matches!(own, Some(Poll::Ready(true)));
             (event, own)
         };
@@ -140,12 +143,18 @@ impl Held {
     }
 }
 
-fn poll_own(filter: &dyn SelfWriteFilter, resource: &Gvr, event: &Event, cx: &mut Context<'_>) -> Poll<bool> {
+/// Asks the filter. It is the user's, and the only code of theirs on the reading task: one that panics is no reason to
+/// stop reading.
+fn poll_own(filter: &dyn SelfWriteFilter, control: &Control, event: &Event, cx: &mut Context<'_>) -> Poll<bool> {
     let object = event.object();
-    match object.resource_version() {
-        Some(version) => filter.poll_own(resource, object.namespace(), object.name(), version, cx),
-        None => Poll::Ready(false),
-    }
+    let Some(version) = object.resource_version() else { return Poll::Ready(false) };
+    let (resource, namespace, name) = (&control.resource, object.namespace(), object.name());
+    let asked = catch_unwind(AssertUnwindSafe(|| filter.poll_own(resource, namespace, name, version, cx)));
+    asked.unwrap_or_else(|_| {
+        control.status.update(|s| s.callback_panics += 1);
+        tracing::error!(%resource, namespace, name, "the filter of own writes panicked; taken for a foreign write");
+        Poll::Ready(false)
+    })
 }
 
 impl Event {

@@ -9,7 +9,7 @@ use super::*;
 const STREAM_ATTEMPTS: u32 = 5;
 /// A stream that ends by itself before its mark so often is taken for an ignored flag.
 const EARLY_ENDS: u32 = 2;
-/// A page that leads to itself so often is taken for a mistake.
+/// A list that leads back so often to a page that was read is taken for a mistake.
 const STALLED_PAGES: u32 = 8;
 /// So many expired lists in a row are forgiven before pages get bigger, and lists thus shorter.
 const PATIENT_EXPIRIES: u32 = 2;
@@ -31,6 +31,8 @@ pub(super) struct Relist {
     version: Option<String>,
     /// The newest version of an attempt that failed.
     seen: Option<String>,
+    /// A token that was given, to find out when it is given again, and how often it was.
+    landmark: Option<String>,
     stalled: u32,
     /// How many continue tokens have expired.
     pub(super) expiries: u32,
@@ -149,6 +151,7 @@ impl Engine {
         relist.pages = 0;
         relist.items = 0;
         relist.token = None;
+        relist.landmark = None;
         relist.stalled = 0;
         if let Some(version) = relist.version.take()
             && is_usable(&version)
@@ -234,7 +237,9 @@ impl Engine {
         // Pages of one list have one version; if not, the lowest is the one to resume from.
         let first = relist.version.get_or_insert_with(|| version.to_owned()).clone();
         if token.is_some() {
-            self.launch(Next::List, now, out);
+            // A page without objects is odd, and many of them could go on for ever.
+            let at = if items == 0 { later(now, self.backoff.step(0)) } else { now };
+            self.schedule(Next::List, at, now, out);
         } else {
             self.finish_relist(&first, now, out);
             self.progress.reopening = false;
@@ -260,13 +265,14 @@ impl Engine {
             }
             _ => {}
         }
-        if token.is_some() && token == relist.token.as_deref() {
+        // Each token is compared with one that is kept, which is replaced ever more rarely: that finds any circle.
+        if token.is_some() && token == relist.landmark.as_deref() {
             relist.stalled += 1;
             if relist.stalled > STALLED_PAGES {
-                return protocol("a page leads to itself");
+                return protocol("the list leads back to a page that was read");
             }
-        } else {
-            relist.stalled = 0;
+        } else if relist.pages.wrapping_add(1).is_power_of_two() {
+            relist.landmark = token.map(str::to_owned);
         }
         Ok(())
     }

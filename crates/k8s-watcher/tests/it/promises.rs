@@ -29,6 +29,31 @@ async fn any_rule_may_say_what_is_an_own_write() {
     watcher.shutdown().await;
 }
 
+/// A filter with a mistake.
+struct Panics;
+
+impl SelfWriteFilter for Panics {
+    fn is_own(&self, _: &Gvr, _: Option<&str>, name: &str, _: &str) -> bool {
+        assert_ne!(name, "bad", "a mistake");
+        true
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c51_a_filter_that_panics_is_counted_and_the_watcher_lives() {
+    let server = server([]).await;
+    let (builder, record) = recorded(&server, config());
+    let watcher = builder.self_writes(Panics).spawn().unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    for name in ["own", "bad", "own-too"] {
+        server.apply(config_map(name, "x")).unwrap();
+    }
+    same_as_served(&watcher, &server).await;
+    settle(secs(1)).await;
+    assert_eq!((record.totals(), watcher.status().callback_panics), ((1, 0, 0), 1));
+    watcher.shutdown().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_single_watcher_tells_each_change_at_once() {
     let server = server([]).await;

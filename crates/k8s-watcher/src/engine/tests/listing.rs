@@ -280,6 +280,46 @@ fn lists_that_make_no_sense_are_reported_and_paced() {
 }
 
 #[test]
+fn a_list_that_goes_round_in_circles_or_has_nothing_to_show_is_no_hot_loop() {
+    const TOKENS: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
+    for (before, around) in [(0, 1), (0, 2), (0, 3), (2, 2), (5, 2), (3, 4), (0, 7)] {
+        let mut page = 0;
+        let mut sim = Sim::new(paged(), |text, _| {
+            page = if text.contains("c=") { page + 1 } else { 0 };
+            let at = if page < before { page } else { before + (page - before) % around };
+            part(10, 500, TOKENS[at])
+        });
+        sim.run(secs(600));
+        assert!(sim.requests.len() < 40 * 100, "{before} {around}: {}", sim.requests.len());
+        let reports = sim.reports();
+        assert!(!reports.is_empty() && reports.iter().all(|r| r.class == ErrorClass::Protocol), "{before} {around}");
+        assert_eq!((sim.finished(), lines_of(&sim)), (0, 1));
+    }
+    // As many pages as there may be, none of them twice.
+    let tokens: Vec<&'static str> = (0..3_000).map(|n| &*n.to_string().leak()).collect();
+    let mut page_number = 0;
+    let mut sim = Sim::new(paged(), |text, _| match text {
+        _ if text.starts_with("WATCH") => watch(""),
+        _ if page_number == 2_999 => page(10, 1),
+        _ => {
+            page_number += 1;
+            part(10, 500, tokens[page_number])
+        }
+    });
+    sim.run(secs(1));
+    assert_eq!((sim.finished(), sim.reports().len()), (1, 0));
+    // Pages of nothing, each with a new token.
+    let mut sim = Sim::new(paged(), |_, at| part(10, 0, tokens[usize::try_from(at.as_secs()).unwrap()]));
+    sim.run(secs(600));
+    assert!(sim.requests.len() < 1_100, "{}", sim.requests.len());
+    assert!(matches!(sim.phase(), Phase::Listing { items: 0, .. }));
+}
+
+fn lines_of(sim: &Sim<'_>) -> usize {
+    sim.reports().iter().filter(|report| report.first).count()
+}
+
+#[test]
 fn pages_of_different_versions_resume_from_the_first() {
     let script = vec![part(10, 1, "a"), page(15, 1), watch("")];
     let mut sim = Sim::scripted(paged(), script);
