@@ -102,6 +102,10 @@ fn shorten(mut text: String) -> String {
 }
 
 /// Whatever the body of a refusal is, the error is short; a body that is no Status is not in it.
+///
+/// # Panics
+///
+/// When that does not hold.
 #[cfg(any(fuzzing, test))]
 pub fn check_answer(body: &[u8]) {
     let error = StatusError::new(StatusCode::INTERNAL_SERVER_ERROR, &HeaderMap::new(), body);

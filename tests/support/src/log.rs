@@ -28,7 +28,6 @@ impl Log {
         self.lines(Level::TRACE)
     }
 
-    #[expect(clippy::missing_panics_doc, reason = "nothing panics under the lock")]
     fn lines(&self, lowest: Level) -> Vec<String> {
         let lines = self.0.lock().expect("no panic under the lock");
         lines.iter().filter(|(level, _)| *level <= lowest).map(|(level, line)| format!("{level} {line}")).collect()

@@ -11,7 +11,10 @@ use crate::error::Error;
 const SECRETS: [&str; 2] = ["hunter2", "aHVudGVyMg"];
 
 /// Any bytes are a configuration or an error without a secret in it. Runs no plugin.
-#[expect(clippy::missing_panics_doc, reason = "what it is for")]
+///
+/// # Panics
+///
+/// When that does not hold.
 pub fn check_kubeconfig(bytes: &[u8]) {
     let Ok(text) = files::decode(bytes.to_vec()) else { return };
     let kubeconfig = match files::parse(&text, "it") {

@@ -13,7 +13,10 @@ use crate::frame::{Envelope, FrameError, Items, Page};
 
 /// However a body is cut, its items are the same; each is read as if it stood alone. Where `serde_json` reads the whole,
 /// its items are those, or it is no list.
-#[expect(clippy::missing_panics_doc, reason = "what it is for")]
+///
+/// # Panics
+///
+/// When that does not hold.
 pub fn check_list(body: &[u8]) {
     let whole = read(body, body.len().max(1));
     for size in portions(body) {

@@ -14,7 +14,10 @@ const LONGEST_TEXT: usize = 520;
 
 /// Whatever the server says with a refusal or an ERROR, the next attempt is due in a bounded time, what is told of it is
 /// short, and nothing is told of a body that is no Status.
-#[expect(clippy::missing_panics_doc, reason = "what it is for")]
+///
+/// # Panics
+///
+/// When that does not hold.
 pub fn check_refusal(body: &[u8]) {
     let failure = Failure::from_json(body);
     // What is no text in a member that nobody reads is no hindrance to us.

@@ -10,7 +10,10 @@ use crate::frame::{Frame, Lines, decode_event};
 
 /// However a body is cut, its lines are the same events; each says what `serde_json` says it does, whatever the lines
 /// before it were.
-#[expect(clippy::missing_panics_doc, reason = "what it is for")]
+///
+/// # Panics
+///
+/// When that does not hold.
 pub fn check_watch(body: &[u8]) {
     let whole = frames(body, body.len().max(1));
     for size in portions(body) {
