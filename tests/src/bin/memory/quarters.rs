@@ -31,6 +31,10 @@ impl Quarters {
     /// Takes a sample in a quarter, counted from zero.
     pub(crate) fn sample(&mut self, quarter: usize, store: StoreBytes) {
         let sums = &mut self.quarters[quarter.min(3)];
+        if sums.samples == 0 {
+            // A long run has to show that it gets on.
+            println!("quarter {} begins", quarter + 1);
+        }
         let live = live_bytes();
         sums.samples += 1;
         sums.resident += resident_bytes();
