@@ -34,8 +34,8 @@ cargo xtask TASK
   soak [--histories N] [--seed S]
                       random histories of servers, faults and watchers, each against its model
   soak --memory [--short]
-                      2,000,000 updates, 200,000 short-lived objects, 1,000 watchers: the memory of the last quarter
-                      is that of the second, and nothing stays behind (half an hour; --short: a minute)
+                      2,000,000 updates, 200,000 short-lived objects, 4,000 watchers: the memory of the last quarter
+                      is that of the second, and nothing stays behind (ten minutes; --short: seconds)
   control-plane ...   the real etcd and kube-apiserver: build | start DIR | stop DIR";
 
 fn main() -> ExitCode {
