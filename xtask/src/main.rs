@@ -46,8 +46,8 @@ cargo xtask TASK
   soak [--histories N] [--seed S]
                       random histories of servers, faults and watchers, each against its model (100,000 from seed 0)
   soak --memory [--short]
-                      2,000,000 updates, 200,000 short-lived objects, 1,000 watchers: the memory of the last quarter
-                      is that of the second, and nothing stays behind (half an hour; --short: a minute)
+                      2,000,000 updates, 200,000 short-lived objects, 4,000 watchers: the memory of the last quarter
+                      is that of the second, and nothing stays behind (ten minutes; --short: seconds)
   torture [--minutes N] [--objects N] [--writes N] [--seed S]
                       all watchers on the real control plane under steady writes, while its programs are killed and the
                       network fails, for ten minutes

@@ -12,8 +12,8 @@ use crate::fixture::{TEAM, ZONES, multi_valued};
 
 const READERS: usize = 8;
 /// What each reader looks at, and what the writer commits at least.
-const ROUNDS: usize = 300;
-const COMMITS: u64 = 1_500;
+const ROUNDS: usize = 100;
+const COMMITS: u64 = 500;
 const NAMES: usize = 160;
 const NAMESPACES: usize = 4;
 const TEAMS: usize = 7;
@@ -192,7 +192,7 @@ fn eight_readers_see_only_committed_states_while_one_writer_commits_batches() {
     let mut author = Author { writer, rng: fastrand::Rng::with_seed(1), version: 0, present: BTreeMap::new() };
     author.batch();
     let finished = AtomicUsize::new(0);
-    thread::scope(|scope| {
+    let commits = thread::scope(|scope| {
         for seed in 0..READERS {
             let (store, finished) = (store.clone(), &finished);
             scope.spawn(move || {
@@ -215,6 +215,7 @@ fn eight_readers_see_only_committed_states_while_one_writer_commits_batches() {
             author.batch();
             commits += 1;
         }
+        commits
     });
-    assert!(store.snapshot().version() > COMMITS);
+    assert!(store.snapshot().version() > commits + 1, "the table was rebuilt beside the commits");
 }

@@ -27,14 +27,17 @@ impl Footprint {
         Self { live: live_bytes(), tasks: Handle::current().metrics().num_alive_tasks(), sockets: sockets() }
     }
 
-    /// Waits until nothing is left of what came after this; says what is, if that does not come about.
-    pub(crate) async fn again(self) -> Result<()> {
+    /// Waits until nothing is left of what came after this, and tells what libraries keep for the next time.
+    ///
+    /// # Errors
+    ///
+    /// Something stays.
+    pub(crate) async fn again(self) -> Result<String> {
         let begin = Instant::now();
         loop {
             let now = Self::now();
             if now.live <= self.live + KEPT && now.tasks <= self.tasks && now.sockets <= self.sockets {
-                println!("left behind: {} bytes, no task, no socket", now.live.saturating_sub(self.live));
-                return Ok(());
+                return Ok(format!("{} bytes, no task, no socket", now.live.saturating_sub(self.live)));
             }
             if begin.elapsed() > PATIENCE {
                 bail!("something was left behind: {now:?} after {self:?}");

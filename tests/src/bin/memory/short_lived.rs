@@ -20,15 +20,15 @@ struct Scale {
     /// How many batches an object lives.
     life: usize,
     relist_every: usize,
-    /// What the cached store may keep.
+    /// What the cached store may keep: it is to be full before the first quarter ends.
     cache: u64,
 }
 
 pub(crate) async fn run(is_short: bool) -> Result<()> {
     let scale = if is_short {
-        Scale { objects: 6_000, batch: 50, life: 4, relist_every: 30, cache: 64 << 10 }
+        Scale { objects: 6_000, batch: 50, life: 4, relist_every: 30, cache: 16 << 10 }
     } else {
-        Scale { objects: 200_000, batch: 200, life: 10, relist_every: 100, cache: 1 << 20 }
+        Scale { objects: 200_000, batch: 200, life: 10, relist_every: 100, cache: 64 << 10 }
     };
     soak(&Scale { objects: 2 * scale.life * scale.batch, ..scale }, &mut Quarters::default()).await?;
     let before = Footprint::now();
@@ -37,7 +37,7 @@ pub(crate) async fn run(is_short: bool) -> Result<()> {
     let story = soak(&scale, &mut quarters).await?;
     println!("{} short-lived objects in {:.0?}: {story}", scale.objects, begin.elapsed());
     quarters.print();
-    before.again().await?;
+    println!("left behind: {}", before.again().await?);
     quarters.check(is_short)
 }
 

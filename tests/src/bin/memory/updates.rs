@@ -23,7 +23,7 @@ struct Scale {
     batch: usize,
     /// Batches between two full lists.
     relist_every: usize,
-    /// What the cached store may keep.
+    /// What the cached store may keep: it is to be full before the first quarter ends.
     cache: u64,
 }
 
@@ -41,7 +41,7 @@ pub(crate) async fn run(is_short: bool) -> Result<()> {
     let story = soak(&scale, &mut quarters).await?;
     println!("{} updates of {} Pods in {:.0?}: {story}", scale.updates, scale.pods, begin.elapsed());
     quarters.print();
-    before.again().await?;
+    println!("left behind: {}", before.again().await?);
     quarters.check(is_short)
 }
 

@@ -70,7 +70,7 @@ const ENDS: [End; 9] = [
 const A_ROUND: usize = (KINDS.len() + 1) * ENDS.len();
 
 pub(crate) async fn run(is_short: bool) -> Result<()> {
-    let rounds = if is_short { 4 } else { 24 };
+    let rounds = if is_short { 4 } else { 96 };
     let begin = Instant::now();
     let before = Footprint::now();
     let server = FakeApiServer::builder()
@@ -103,7 +103,7 @@ pub(crate) async fn run(is_short: bool) -> Result<()> {
         quarters.sample(at * 4 / rounds, StoreBytes::default());
     }
     drop(server);
-    before.again().await.context("the end")?;
+    println!("left behind: {}", before.again().await.context("the end")?);
     println!("{} watchers in {:.0?}, up to {open} sockets at a time", rounds * A_ROUND, begin.elapsed());
     quarters.print();
     quarters.check(is_short)
