@@ -209,7 +209,8 @@ impl Sink for Applier {
     fn begin_relist(&mut self, namespace: Option<&str>, from_scratch: bool) {
         let released = self.held.release_in(namespace);
         self.apply_released(released);
-        if from_scratch {
+        // What was read before the first list may be from before a restore that nobody could notice.
+        if from_scratch || !self.is_loaded {
             self.cache.forget();
         }
         self.writer.begin_relist(namespace);

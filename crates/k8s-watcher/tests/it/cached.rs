@@ -2,7 +2,7 @@
 
 use k8s_fake_apiserver::{FakeApiServer, Get, List, Watch};
 use k8s_store::{CacheConfig, CachedStore, Error};
-use k8s_types::Object;
+use k8s_types::{ListMode, Object};
 use k8s_watcher::{RunningWatcher, Watcher};
 use serde_json::{Value, json};
 
@@ -194,4 +194,21 @@ async fn the_cache_comes_before_the_callbacks_and_is_checked() {
     assert_eq!(late.to_string(), "cached: comes before the callbacks");
     let zero = builder().cached(CacheConfig::default().ttl(ms(0))).build().unwrap_err();
     assert!(zero.to_string().starts_with("cache.ttl: "), "{zero}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn c27_what_was_read_before_the_first_list_does_not_outlive_a_restore() {
+    let server = fake().revision(1_000).object(secret("a", "one", "1")).start().await.unwrap();
+    server.faults().on(List::of(SECRETS)).times(1).status(503);
+    let config = by_team().list_mode(ListMode::Paged);
+    let watcher = Watcher::builder(server.client(), config).cached(CacheConfig::default()).spawn().unwrap();
+    settle(ms(1)).await;
+    let read = async || {
+        let found = watcher.store().by_name(Some("shop"), "a").await.unwrap();
+        tokens(found.as_slice())
+    };
+    assert_eq!(read().await, ["1"]);
+    server.restart_at(500, [secret("a", "one", "before")]).unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    assert_eq!(read().await, ["before"]);
 }

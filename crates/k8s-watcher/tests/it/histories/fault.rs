@@ -66,15 +66,15 @@ pub(crate) enum Gone {
     /// An event of a watch; HTTP 410 for anything else.
     Event,
     /// The same with the reason that older servers gave.
-    GoneEvent,
+    OlderEvent,
     /// Without any reason.
     BareEvent,
     Http,
-    GoneHttp,
+    OlderHttp,
     BareHttp,
 }
 
-const GONE: [Gone; 6] = [Gone::Event, Gone::GoneEvent, Gone::BareEvent, Gone::Http, Gone::GoneHttp, Gone::BareHttp];
+const GONE: [Gone; 6] = [Gone::Event, Gone::OlderEvent, Gone::BareEvent, Gone::Http, Gone::OlderHttp, Gone::BareHttp];
 
 /// Lines that are no events. The last ones end within a character, and within an escaped one.
 const STRAY: [&[u8]; 8] = [
@@ -192,10 +192,10 @@ impl What {
             Self::Refusal(_) => "another refusal",
             Self::RetryAfter(_) => "429 with a time",
             Self::Gone(Gone::Event) => "410 as an event",
-            Self::Gone(Gone::GoneEvent) => "410 as an event, Gone",
+            Self::Gone(Gone::OlderEvent) => "410 as an event, Gone",
             Self::Gone(Gone::BareEvent) => "410 as an event, bare",
             Self::Gone(Gone::Http) => "410",
-            Self::Gone(Gone::GoneHttp) => "410, Gone",
+            Self::Gone(Gone::OlderHttp) => "410, Gone",
             Self::Gone(Gone::BareHttp) => "410, bare",
             Self::Drop => "a connection dropped",
             Self::Reset | Self::ResetAtByte(_) => "a connection broken within an answer",
@@ -250,10 +250,10 @@ impl Gone {
         let bare = Status::new(410, "", "");
         match self {
             Self::Event => rule.gone(),
-            Self::GoneEvent => rule.error(older),
+            Self::OlderEvent => rule.error(older),
             Self::BareEvent => rule.error(bare),
             Self::Http => rule.gone_http(),
-            Self::GoneHttp => rule.status(older),
+            Self::OlderHttp => rule.status(older),
             Self::BareHttp => rule.status(bare),
         }
     }

@@ -12,7 +12,7 @@ use k8s_watcher::{Batch, RunningWatcher, Watcher};
 use super::cluster::Cluster;
 use super::plan::Setup;
 use super::play::{Counts, Subject};
-use super::truth::{Cursor, Place, Seen, Truth, View};
+use super::truth::{Cursor, Place, Seen, Selection, Truth, View};
 use crate::support::{MAPS, Record, check_index, ms, secs};
 
 pub(crate) struct Many {
@@ -196,7 +196,9 @@ impl Reader {
                 }
                 Change::Deleted(object) => {
                     assert_eq!(known.expect("it was there").uid(), object.uid());
-                    self.cursor.see(truth, self.view, place, Some(&Seen::last(object, self.view)));
+                    // Which may be one that was not selected, if the change to it could not be read.
+                    let any = View { selection: Selection::All, ..self.view };
+                    self.cursor.see(truth, any, place, Some(&Seen::last(object, self.view)));
                     self.cursor.see(truth, self.view, place, None);
                     self.known.remove(&place);
                 }

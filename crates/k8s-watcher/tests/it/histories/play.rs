@@ -95,6 +95,8 @@ async fn run<S: Subject>(history: &History, story: &Story) {
     }
     cluster.heal();
     subject.sync().await;
+    // What hangs is given up after a while, and tells its part then.
+    settle(secs(setup.idle_seconds + 200)).await;
     arrive(&mut subject, &mut cluster).await;
     check_bounds(&subject.counts(), &cluster, setup);
     follow(&mut subject, &mut cluster, setup).await;
