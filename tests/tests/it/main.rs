@@ -33,6 +33,8 @@ macro_rules! scenarios {
 
 fn main() -> ExitCode {
     runner::run(&scenarios![
+        // The longest first: on the embedded server others run beside it.
+        Alone torture::torture_under_steady_writes,
         Shared sync::sync_of_5000_objects,
         Shared conformance::answers_about_objects,
         Shared conformance::answers_about_status,
@@ -61,6 +63,5 @@ fn main() -> ExitCode {
         Alone harness::stops_starts_and_forgets,
         Alone trouble::relist_after_compaction,
         Alone trouble::restart_in_the_middle_of_writes,
-        Alone torture::torture_under_steady_writes,
     ])
 }
