@@ -85,11 +85,6 @@ impl Scope {
         Self { namespace, engine, request: Outstanding::None, timer: None, relist: None, is_loaded: false }
     }
 
-    /// Whether objects of this namespace are what was asked for.
-    pub(super) fn covers(&self, namespace: Option<&str>) -> bool {
-        self.namespace.is_none() || self.namespace.as_deref() == namespace
-    }
-
     pub(super) fn list(&mut self, client: &Client, requests: &Requests, query: &ListQuery) {
         let request = requests.list(self.namespace.as_deref(), &query.to_pairs());
         self.send(client, request, true);
