@@ -133,6 +133,7 @@ async fn whatever_lasts_ends_health_and_its_end_brings_it_back() {
         assert_eq!((names(&watcher).len(), record.len()), (3, 0), "{name}: what is there stays");
         let error = watcher.last_watch_error().unwrap();
         assert!(error.at.elapsed().unwrap_or_default() < secs(60), "{name}: {error}");
+        assert_eq!(error.message.contains("web page"), name == "a login page", "{name}: {error}");
         faults.iter().for_each(FaultHandle::clear);
         server.apply(config_map("new", "x")).unwrap();
         settle(secs(120)).await;
