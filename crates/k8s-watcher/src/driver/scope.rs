@@ -206,10 +206,13 @@ impl Scope {
                     }
                     match ready!(poll_bytes(body, cx)) {
                         Some(Ok(bytes)) => {
+                            // Empty lines are what somebody in between keeps a connection open with.
+                            if !bytes.trim_ascii().is_empty() {
+                                self.engine.touch(Instant::now());
+                            }
                             if let Err(e) = lines.push(bytes) {
                                 return self.broken(Broken::Malformed, e.to_string());
                             }
-                            self.engine.touch(Instant::now());
                         }
                         Some(Err(e)) => return self.broken(Broken::Body, e),
                         None => match lines.rest() {
