@@ -279,8 +279,7 @@ impl<K: Sink> Driver<K> {
                 }
                 match kind {
                     EventKind::Added | EventKind::Modified => self.show(at, object, origin),
-                    EventKind::Deleted if self.scopes[at].covers(object.namespace()) => self.sink.hide(object, origin),
-                    EventKind::Deleted => {}
+                    EventKind::Deleted => self.hide(at, object, origin),
                 }
             }
             Content::Page(page) => {
@@ -292,17 +291,34 @@ impl<K: Sink> Driver<K> {
 
     fn show(&mut self, at: usize, object: Object, origin: Origin) {
         // A list of this namespace would never find that it is gone, and nobody asked for it.
-        if !self.scopes[at].covers(object.namespace()) {
-            return self.skipped.record(&self.requests.gvr, &BadObject::foreign(&object));
+        if !self.covers(at, object.namespace()) {
+            return self.skipped.record(&self.requests.gvr, &BadObject::foreign(&object), false);
         }
         self.skipped.recovered(&object);
         self.sink.show(object, origin);
     }
 
+    fn hide(&mut self, at: usize, object: Object, origin: Origin) {
+        if self.covers(at, object.namespace()) {
+            self.skipped.recovered(&object);
+            self.sink.hide(object, origin);
+        }
+    }
+
     fn skip(&mut self, at: usize, bad: &BadObject, is_delete: bool, origin: Origin) {
-        self.skipped.record(&self.requests.gvr, bad);
-        if self.scopes[at].covers(bad.namespace.as_deref()) {
+        self.skipped.record(&self.requests.gvr, bad, is_delete);
+        if self.covers(at, bad.namespace.as_deref()) {
             self.sink.skip(bad, is_delete, origin);
+        }
+    }
+
+    /// Whether objects of a namespace are what was asked for in a scope. A kind that had none when it was looked at may
+    /// come back with namespaces.
+    fn covers(&self, at: usize, namespace: Option<&str>) -> bool {
+        match (&self.scopes[at].namespace, &self.wanted) {
+            (Some(own), _) => namespace == Some(own),
+            (None, Scopes::All) => true,
+            (None, Scopes::Namespaces(_) | Scopes::ClusterScoped) => namespace.is_none(),
         }
     }
 

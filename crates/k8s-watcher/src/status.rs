@@ -140,8 +140,10 @@ impl Status {
     /// limit (150 s by default), so five minutes is a good limit: a single connection that dies does not show, whatever
     /// lasts does. A missing right, a kind that is no longer served, a server that is away, lists that never end, an
     /// answer that never comes, a proxy that keeps events back: all of them end it, whatever the phase is called.
+    /// It turns false by the clock, which wakes nobody: ask when the answer is needed.
     ///
-    /// Objects that could not be decoded ([`skipped`](Self::skipped)) and callbacks that fail or hang
+    /// A server that goes on with its bookmarks and leaves out an event cannot be found out by anybody but a
+    /// [relist](crate::WatcherHandle::relist). Objects that could not be decoded ([`skipped`](Self::skipped)) and callbacks that fail or hang
     /// ([`callback_since`](Self::callback_since)) do not count. For a liveness probe take a much longer time or none:
     /// a restart brings neither rights nor servers back, and costs the data that can still be read.
     #[must_use]

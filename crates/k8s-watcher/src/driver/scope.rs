@@ -19,6 +19,9 @@ use crate::plan::Requests;
 /// How much of a refusal's body is read for its Status.
 const MAX_REFUSAL: usize = 64 << 10;
 
+/// What is said of it, since that is where to look.
+const WEB_PAGE: &str = "the answer is a web page, as of a proxy that wants a login";
+
 type Sending = Pin<Box<dyn Future<Output = Result<Response<Body>, ClientError>> + Send>>;
 
 /// A namespace, or all of them, or a cluster-scoped kind.
@@ -83,11 +86,6 @@ pub(super) enum Arrival {
 impl Scope {
     pub(super) fn new(namespace: Option<String>, engine: Engine) -> Self {
         Self { namespace, engine, request: Outstanding::None, timer: None, relist: None, is_loaded: false }
-    }
-
-    /// Whether objects of this namespace are what was asked for.
-    pub(super) fn covers(&self, namespace: Option<&str>) -> bool {
-        self.namespace.is_none() || self.namespace.as_deref() == namespace
     }
 
     pub(super) fn list(&mut self, client: &Client, requests: &Requests, query: &ListQuery) {
@@ -159,6 +157,9 @@ impl Scope {
                     let is_page = *is_page;
                     match answer {
                         Err(e) => return self.broken(Broken::Connect, chain(&e)),
+                        Ok(answer) if answer.status().is_success() && is_web_page(answer.headers()) => {
+                            return self.broken(Broken::Malformed, WEB_PAGE.into());
+                        }
                         Ok(answer) if answer.status().is_success() => {
                             let body = answer.into_body();
                             self.request = if is_page {
@@ -205,10 +206,13 @@ impl Scope {
                     }
                     match ready!(poll_bytes(body, cx)) {
                         Some(Ok(bytes)) => {
+                            // Empty lines are what somebody in between keeps a connection open with.
+                            if !bytes.trim_ascii().is_empty() {
+                                self.engine.touch(Instant::now());
+                            }
                             if let Err(e) = lines.push(bytes) {
                                 return self.broken(Broken::Malformed, e.to_string());
                             }
-                            self.engine.touch(Instant::now());
                         }
                         Some(Err(e)) => return self.broken(Broken::Body, e),
                         None => match lines.rest() {
@@ -271,6 +275,10 @@ pub(super) fn chain(e: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+fn is_web_page(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"))
 }
 
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {

@@ -18,11 +18,14 @@ pub(super) struct Skipped {
 }
 
 impl Skipped {
-    pub(super) fn record(&mut self, resource: &Gvr, bad: &BadObject) {
+    /// Counts an object, and names it unless it was named before or is gone with this.
+    pub(super) fn record(&mut self, resource: &Gvr, bad: &BadObject, is_delete: bool) {
         self.count += 1;
         self.last = Some(bad.to_string());
         let identity = (bad.namespace.clone(), bad.name.clone());
-        if self.known.len() < REMEMBERED && self.known.insert(identity) {
+        if is_delete {
+            self.known.remove(&identity);
+        } else if self.known.len() < REMEMBERED && self.known.insert(identity) {
             tracing::warn!(
                 %resource,
                 namespace = bad.namespace,
@@ -33,7 +36,7 @@ impl Skipped {
         }
     }
 
-    /// The object came in a form that can be held: if it breaks again, that is news.
+    /// The object came in a form that can be held, or is gone: if it breaks again, that is news.
     pub(super) fn recovered(&mut self, object: &Object) {
         if !self.known.is_empty() {
             self.known.remove(&(object.namespace().map(str::to_owned), Some(object.name().to_owned())));

@@ -1,5 +1,7 @@
 //! What follows from a failure: what is asked next, and when.
 
+use std::time::Duration;
+
 use super::*;
 
 /// Watches in a row that open and break, or end at once, at the same version, after which a list may help.
@@ -177,10 +179,11 @@ impl Engine {
         self.report_and_schedule(Verb::List, problem, Next::List, at, now, out);
     }
 
-    /// A probe is our own precaution: that it fails is nobody's business, only its pace is.
+    /// A probe is our own precaution: that it fails is nobody's business, and no failure of the watch.
     fn on_probe_problem(&mut self, problem: &Problem, now: Instant, out: &mut Vec<Action>) {
-        let at = self.retry_at(now, problem, now);
-        self.schedule(Next::Watch, at, now, out);
+        let asked = problem.retry_after.map_or(Duration::ZERO, |asked| self.backoff.retry_after(asked));
+        let step = self.backoff.step(self.failures);
+        self.schedule(Next::Watch, later(now, step.max(asked)), now, out);
     }
 
     fn report_and_schedule(

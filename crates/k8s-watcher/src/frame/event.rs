@@ -122,7 +122,7 @@ impl BadObject {
             namespace: object.namespace().map(str::to_owned),
             name: Some(object.name().to_owned()),
             resource_version: object.resource_version().map(str::to_owned),
-            reason: "not in the namespace that was asked for".to_owned(),
+            reason: "not in a namespace that was asked for".to_owned(),
         }
     }
 

@@ -15,6 +15,7 @@ use k8s_watcher::{ErrorClass, Phase, RunningWatcher, SingleWatcher, Status, Watc
 use tokio::time::Instant;
 use tower::Service;
 
+use crate::connections::{Drip, by_hand};
 use crate::support::*;
 
 const LIMIT: Duration = Duration::from_secs(300);
@@ -133,6 +134,7 @@ async fn whatever_lasts_ends_health_and_its_end_brings_it_back() {
         assert_eq!((names(&watcher).len(), record.len()), (3, 0), "{name}: what is there stays");
         let error = watcher.last_watch_error().unwrap();
         assert!(error.at.elapsed().unwrap_or_default() < secs(60), "{name}: {error}");
+        assert_eq!(error.message.contains("web page"), name == "a login page", "{name}: {error}");
         faults.iter().for_each(FaultHandle::clear);
         server.apply(config_map("new", "x")).unwrap();
         settle(secs(120)).await;
@@ -184,6 +186,30 @@ async fn c17_watches_that_bring_nothing_are_replaced_by_lists() {
         let lists = server.journal().count(List::of(MAPS));
         assert!(lists as u64 <= 2 + 10 * within.as_secs() / 30, "{name}: {lists}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c17_empty_lines_are_no_sign_of_life() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let client = by_hand(move |request| {
+        let mut body = Drip::new(secs(30));
+        if request.uri().query().is_some_and(|q| q.contains("watch=true")) {
+            count.fetch_add(1, Ordering::SeqCst);
+            (0..10_000).for_each(|_| body.send(" \r\n"));
+        } else {
+            body = Drip::new(secs(0));
+            body.send(r#"{"kind":"ConfigMapList","metadata":{"resourceVersion":"5"},"items":[]}"#);
+        }
+        http::Response::new(body)
+    });
+    let watcher = Watcher::builder(client, paged()).spawn().unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    settle(secs(3_600)).await;
+    let asked = asked.load(Ordering::SeqCst);
+    assert!((20..=26).contains(&asked), "{asked}");
+    let status = watcher.status();
+    assert_eq!((status.last_watch_error.unwrap().class, status.relists > 18), (ErrorClass::Idle, true));
 }
 
 /// Such as those of aggregated servers. Quiet is no trouble: one line in the log, until the first silence is over.

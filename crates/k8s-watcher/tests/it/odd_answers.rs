@@ -1,6 +1,6 @@
 //! Answers that no server should give, and some do: what the store shows, what is reported, how often is asked.
 
-use k8s_fake_apiserver::{Any, List, Status, Watch};
+use k8s_fake_apiserver::{Any, List, ResourceKind, Status, Watch};
 use k8s_watcher::{ErrorClass, Phase, Verb, Watcher};
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ async fn objects_of_a_namespace_that_was_not_asked_for_are_left_out_and_named() 
         server.delete(MAPS, Some("a"), "stray").unwrap();
         settle(secs(1)).await;
         assert_eq!((rows().collect::<Vec<_>>(), record.len()), (expected.map(str::to_owned).to_vec(), 0));
-        assert_eq!(watcher.status().last_skipped.unwrap(), "c/stray: not in the namespace that was asked for");
+        assert_eq!(watcher.status().last_skipped.unwrap(), "c/stray: not in a namespace that was asked for");
         // A list in which the real one is missing takes it away, whatever another one says of it.
         server.delete(MAPS, Some("c"), "stray").unwrap();
         server.apply(config_map_in("a", "stray", "z")).unwrap();
@@ -78,6 +78,28 @@ async fn objects_of_a_namespace_that_was_not_asked_for_are_left_out_and_named() 
         assert_eq!(rows().collect::<Vec<_>>(), expected[..2]);
         assert_eq!(record.totals(), (0, 0, 1));
     }
+}
+
+/// As when its CRD is made anew: what was asked for is the kind of before, and not every namespace's objects.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_comes_back_with_namespaces_shows_none_that_was_not_asked_for() {
+    let widgets = "example.com/v1/widgets";
+    let server = server([]).await;
+    server.register(ResourceKind::cluster("example.com", "v1", "widgets", "Widget"));
+    let widget = |metadata: Value| json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata});
+    server.apply(widget(json!({"name": "old"}))).unwrap();
+    let config = WatcherConfig::new(widgets).index_by(["metadata.name"]).namespaces(["a", "b"]);
+    let watcher = Watcher::builder(server.client(), config).spawn().unwrap();
+    assert_eq!(watcher.wait_for_sync(LONG).await.unwrap(), 1);
+    settle(secs(20)).await;
+    server.unregister(widgets);
+    settle(secs(20)).await;
+    server.register(ResourceKind::namespaced("example.com", "v1", "widgets", "Widget"));
+    server.apply(widget(json!({"namespace": "secret", "name": "new"}))).unwrap();
+    server.compact();
+    settle(secs(60)).await;
+    assert_eq!((watcher.store().len(), watcher.status().skipped), (0, 1));
+    assert_eq!(watcher.status().last_skipped.unwrap(), "secret/new: not in a namespace that was asked for");
 }
 
 #[tokio::test(start_paused = true)]

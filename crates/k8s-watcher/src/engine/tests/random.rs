@@ -111,6 +111,9 @@ proptest! {
         prop_assert_eq!(sim.phase(), Phase::Watching);
         prop_assert!(sim.engine.progress.synced);
         prop_assert!(sim.engine.resume_version().is_some());
+        // Each watch brings an event and is silent then.
+        let stale = sim.engine.progress().current_at.map(|at| sim.now - at);
+        prop_assert!(stale.is_some_and(|stale| stale <= secs(360)), "{stale:?}");
         let served = sim.requests.len() - faults.len().min(sim.requests.len());
         prop_assert!(served > 0 || faults.is_empty() || faults.iter().any(|(fault, _)| fault.is_none()));
         drop(sim);

@@ -131,6 +131,7 @@ pub(super) struct Sim<'a> {
     begun: Option<bool>,
     reported_backwards: bool,
     resume: Option<String>,
+    current_at: Option<Instant>,
     pub(super) requests: Vec<(Duration, String)>,
     pub(super) actions: Vec<(Duration, Action)>,
     pub(super) inputs: usize,
@@ -149,6 +150,7 @@ impl<'a> Sim<'a> {
             begun: None,
             reported_backwards: false,
             resume: None,
+            current_at: None,
             requests: Vec::new(),
             actions: Vec::new(),
             inputs: 0,
@@ -320,6 +322,10 @@ impl<'a> Sim<'a> {
             assert!(!is_before(after, before), "the version went back from {before} to {after}");
         }
         self.resume = resume;
+        let progress = self.engine.progress();
+        assert!(self.current_at <= progress.current_at && progress.current_at <= Some(self.now));
+        assert_eq!(progress.current_at.is_some(), self.resume.is_some(), "current from the first list on");
+        self.current_at = progress.current_at;
     }
 
     // === what came of it ===
