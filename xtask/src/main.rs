@@ -7,6 +7,7 @@ mod control_plane;
 mod deny;
 mod docs;
 mod examples;
+mod loom;
 mod memory;
 mod metadata;
 mod msrv;
@@ -36,6 +37,7 @@ cargo xtask TASK
   soak --memory [--short]
                       2,000,000 updates, 200,000 short-lived objects, 4,000 watchers: the memory of the last quarter
                       is that of the second, and nothing stays behind (ten minutes; --short: seconds)
+  loom                models of how threads meet, in every order
   control-plane ...   the real etcd and kube-apiserver: build | start DIR | stop DIR";
 
 fn main() -> ExitCode {
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         ["bench", ref rest @ ..] => bench::bench(rest),
         ["soak", "--memory", ref rest @ ..] => memory::memory(rest),
         ["soak", ref rest @ ..] => soak::soak(rest),
+        ["loom"] => loom::run_models(),
         ["control-plane", ref rest @ ..] if !rest.is_empty() => control_plane::run(rest),
         _ => {
             eprintln!("{USAGE}");

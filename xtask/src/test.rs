@@ -5,7 +5,7 @@ use std::env;
 use anyhow::Result;
 
 use crate::run::{Parts, cargo, run};
-use crate::{control_plane, deny, docs, examples, package, tidy};
+use crate::{control_plane, deny, docs, examples, loom, package, tidy};
 
 /// The tests that need the real control plane are in a module of this name; they run once, by themselves.
 const ON_REAL_SERVER: &str = "real_server::";
@@ -32,6 +32,7 @@ pub(crate) fn all() -> Result<()> {
     parts.part("packages", package::list)?;
     parts.part("tests, default features", || tests(&[]))?;
     parts.part("tests, all features", || tests(&["--all-features"]))?;
+    parts.part("models of threads", loom::run_models)?;
     parts.part("examples", examples::run_all)?;
     // Another crate of a user's build may turn these on, and features are shared.
     parts.part("tests of k8s-packed, serde_json's other features", || {

@@ -7,10 +7,9 @@ use serde_json::de::StrRead;
 
 use crate::error::Error;
 use crate::interner::Interner;
-use crate::keep::Keep;
 use crate::object::Object;
 use crate::path::Path;
-use crate::prune::Prune;
+use crate::path_tree::PathTree;
 
 mod number;
 mod repeats;
@@ -50,8 +49,8 @@ pub struct Encoder {
 /// What an encoder leaves out of objects and adds to them.
 #[derive(Default)]
 pub(crate) struct Rules {
-    prune: Prune,
-    keep: Option<Keep>,
+    prune: PathTree,
+    keep: Option<PathTree>,
     metadata_only: bool,
     type_meta: Option<TypeMeta>,
 }
@@ -80,7 +79,7 @@ impl Encoder {
     /// been read. So does the empty path: the object itself stays.
     #[must_use]
     pub fn ignore<'p>(mut self, paths: impl IntoIterator<Item = &'p Path>) -> Self {
-        self.rules.prune = Prune::new(paths);
+        self.rules.prune = PathTree::ignored(paths);
         self
     }
 
@@ -115,7 +114,7 @@ impl Encoder {
     /// ```
     #[must_use]
     pub fn keep_only<'p>(mut self, paths: impl IntoIterator<Item = &'p Path>) -> Self {
-        self.rules.keep = Some(Keep::new(paths));
+        self.rules.keep = Some(PathTree::kept(paths));
         self
     }
 

@@ -2,14 +2,13 @@
 use std::fmt;
 
 use k8s_packed::{Encoder, Object};
-use triomphe::Arc;
 
 use crate::error::Error;
 use crate::plan::StorePlan;
 use crate::reader::{Sealed, StoreReader};
 use crate::snapshot::Snapshot;
 use crate::state::State;
-use crate::sync::Published;
+use crate::sync::{Arc, Published};
 use crate::writer::memory_store;
 
 /// Reads a store that holds all objects in memory. Clones read the same store.

@@ -3,12 +3,12 @@ use std::fmt;
 
 use k8s_packed::Object;
 use k8s_types::ObjectKey;
-use triomphe::Arc;
 
 use crate::bytes::StoreBytes;
 use crate::error::Error;
 use crate::objects::Objects;
 use crate::state::State;
+use crate::sync::Arc;
 
 /// All objects of a store at one moment, with their indexes. It never changes.
 ///

@@ -2,7 +2,6 @@
 use std::fmt;
 
 use k8s_packed::{Encoder, Object};
-use triomphe::Arc;
 
 use crate::issues::KeyIssues;
 use crate::memory::MemoryStore;
@@ -10,7 +9,7 @@ use crate::plan::{Plan, StorePlan};
 use crate::relist::Relist;
 use crate::snapshot::Snapshot;
 use crate::state::{Ledger, State};
-use crate::sync::Published;
+use crate::sync::{Arc, Published};
 
 /// Objects that one step of a compaction encodes again.
 const COMPACTION_STEP: usize = 512;
@@ -35,7 +34,7 @@ const COMPACTION_STEP: usize = 512;
 /// ```
 #[must_use]
 pub fn memory_store(plan: StorePlan, encoder: Encoder) -> (Writer, MemoryStore) {
-    let state = State::new(Arc::new(Plan::new(plan)));
+    let state = State::new(Plan::new(plan).into());
     let published = Arc::new(Published::new(Arc::new(state.clone())));
     let writer = Writer {
         encoder,

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use k8s_types::Gvr;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::SyncError;
 use crate::status::{Phase, Status};
+use crate::sync::watch;
 
 /// Between a driver and the holders of handles.
 pub(crate) struct Control {
@@ -30,7 +31,7 @@ pub(crate) struct StatusCell {
 
 /// Where a watcher is in its life.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Life {
+pub(crate) enum Life {
     Loading,
     /// The initial load is complete, with this many objects.
     Synced(usize),
@@ -47,14 +48,9 @@ impl Control {
 
     /// Waits for the end of the initial load; gives how many objects it brought.
     pub(crate) async fn wait_for_sync(&self, deadline: Duration) -> Result<usize, SyncError> {
-        let mut life = self.status.life.subscribe();
-        let decided = life.wait_for(|life| *life != Life::Loading);
-        let ended = match tokio::time::timeout(deadline, decided).await {
-            Ok(Ok(life)) => match *life {
-                Life::Synced(objects) => return Ok(objects),
-                Life::Loading | Life::Stopped => true,
-            },
-            Ok(Err(_)) => true,
+        let ended = match tokio::time::timeout(deadline, self.status.decided()).await {
+            Ok(Life::Synced(objects)) => return Ok(objects),
+            Ok(Life::Loading | Life::Stopped) => true,
             Err(_) => false,
         };
         let now = self.status.get();
@@ -87,6 +83,13 @@ impl StatusCell {
 
     pub(crate) fn update(&self, change: impl FnOnce(&mut Status)) {
         self.status.send_modify(change);
+    }
+
+    /// Waits until the initial load is complete or never will be.
+    pub(crate) async fn decided(&self) -> Life {
+        let decided = self.life.subscribe().wait_for(|life| *life != Life::Loading).await.map(|life| *life);
+        // The sender is ours: there is no other end.
+        decided.unwrap_or(Life::Stopped)
     }
 
     /// The initial load is complete and told.

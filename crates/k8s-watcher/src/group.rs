@@ -10,14 +10,13 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use k8s_types::ConfigError;
-use parking_lot::Mutex;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub use self::deadline::Deadline;
 pub use self::error::GroupError;
 use crate::control::Control;
 use crate::status::{Phase, Status, WatchError};
+use crate::sync::{Mutex, watch};
 
 /// Watchers that start together: `on_change` of none of them is called before all of them are synced, so that nobody
 /// acts on half a configuration, and one call waits for all.
@@ -179,6 +178,7 @@ impl SyncGroup {
             }
             let changed = async {
                 tokio::select! {
+                    biased;
                     () = any_changed(&mut statuses) => {}
                     _ = complete.changed() => {}
                 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use k8s_store::{MemoryStore, Snapshot};
 use k8s_types::Gvr;
-use tokio::sync::watch;
 
 use crate::backlog::Backlog;
 use crate::changes::{Changes, Feed};
@@ -14,6 +13,7 @@ use crate::control::Control;
 use crate::error::SyncError;
 use crate::notify::Mailbox;
 use crate::status::{Phase, Status, WatchError};
+use crate::sync::watch;
 
 /// The readable side of a watcher. Clones are cheap and stay valid after the watcher has ended.
 ///

@@ -101,6 +101,7 @@ mod plan;
 mod self_write;
 mod single;
 mod status;
+mod sync;
 mod transition;
 mod watcher;
 

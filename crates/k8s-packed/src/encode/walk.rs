@@ -1,19 +1,18 @@
 //! Where in a document the encoder stands, and what of it is wanted there.
 
-use crate::keep::Keep;
-use crate::prune::Prune;
+use crate::path_tree::PathTree;
 
 /// What the rules say about one place and all below it.
 #[derive(Clone, Copy)]
 pub(super) struct Walk<'r> {
     /// What is ignored; nothing if there is none.
-    prune: Option<&'r Prune>,
+    prune: Option<&'r PathTree>,
     /// The parts that are kept; everything if there is none.
-    keep: Option<&'r Keep>,
+    keep: Option<&'r PathTree>,
 }
 
 impl<'r> Walk<'r> {
-    pub(super) fn new(prune: &'r Prune, keep: Option<&'r Keep>) -> Self {
+    pub(super) fn new(prune: &'r PathTree, keep: Option<&'r PathTree>) -> Self {
         Self { prune: Some(prune), keep: keep.filter(|k| !k.is_whole()) }
     }
 
@@ -24,7 +23,7 @@ impl<'r> Walk<'r> {
 
     /// The way to an item; none if it is left out.
     pub(super) fn item(self, at: usize) -> Option<Self> {
-        self.below(self.prune.and_then(|p| p.item(at)), Keep::item)
+        self.below(self.prune.and_then(|p| p.item(at)), |k| k.item(at))
     }
 
     /// Whether only parts are wanted of what is here: then a value that has none has nothing to give.
@@ -33,8 +32,12 @@ impl<'r> Walk<'r> {
     }
 
     /// What is ignored is so even if it is also kept.
-    fn below(self, prune: Option<&'r Prune>, keep: impl FnOnce(&'r Keep) -> Option<&'r Keep>) -> Option<Self> {
-        if prune.is_some_and(Prune::is_dropped) {
+    fn below(
+        self,
+        prune: Option<&'r PathTree>,
+        keep: impl FnOnce(&'r PathTree) -> Option<&'r PathTree>,
+    ) -> Option<Self> {
+        if prune.is_some_and(PathTree::is_whole) {
             return None;
         }
         let keep = match self.keep {

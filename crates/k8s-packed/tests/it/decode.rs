@@ -339,11 +339,12 @@ fn texts_are_borrowed_from_the_object_or_its_table() {
     let json = r#"{"short":"a","cow":"a text that all of them have","map":{"key\n":"a \u0022text\u0022 that all of them have"}}"#;
     let mut encoder = Encoder::new();
     let mut objects = vec![Object::from_slice(json.as_bytes()).unwrap()];
-    for i in 0..20 {
+    for i in 0..200 {
         let named = format!(r#"{{"metadata":{{"name":"{i}"}},{}"#, &json[1..]);
         objects.push(encoder.encode(named.as_bytes()).unwrap());
     }
-    assert!(objects[20].size() + 60 < objects[1].size(), "texts of the last are in the table");
+    // How soon, and a byte or two, depend on the seed of the hashes.
+    assert!(objects[200].size() + 50 < objects[1].size(), "texts of the last are in the table");
     for object in &objects {
         let found: Borrowed<'_> = object.decode().unwrap();
         assert!(matches!(found.cow, Cow::Borrowed(_)));

@@ -327,3 +327,10 @@ pub(crate) fn path_in(doc: &Doc, choices: &[(u8, u8)]) -> Path {
     }
     Path::from_steps(steps)
 }
+
+/// How long this machine takes at this moment for reading the text into a tree: a measure for what should be linear.
+pub(crate) fn time_of_a_plain_read(json: &str) -> std::time::Duration {
+    let start = std::time::Instant::now();
+    assert!(serde_json::from_str::<serde_json::Value>(json).unwrap().is_object());
+    start.elapsed()
+}

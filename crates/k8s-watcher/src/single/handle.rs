@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_types::{Gvr, Object};
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Shared;
 use crate::error::SyncError;
 use crate::status::{Phase, Status, WatchError};
+use crate::sync::watch;
 
 /// The readable side of a [`SingleWatcher`](crate::SingleWatcher). Clones are cheap and stay valid after the watcher
 /// has ended. Everything here may be called from inside a callback.
