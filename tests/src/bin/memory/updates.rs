@@ -16,6 +16,9 @@ use crate::objects::{NAMESPACE, PODS, REPLICAS, pod, pod_config, pod_name, singl
 use crate::process::Footprint;
 use crate::quarters::Quarters;
 
+/// More than the registry of own writes holds.
+const OWN_WRITES: usize = 5_000;
+
 struct Scale {
     pods: usize,
     updates: usize,
@@ -54,6 +57,8 @@ async fn soak(scale: &Scale, quarters: &mut Quarters) -> Result<String> {
         .await?;
     let client = Client::from(server.client());
     let (own, gvr) = (SelfWrites::default(), PODS.parse::<Gvr>()?);
+    // The registry is full from here on.
+    (0..OWN_WRITES).for_each(|i| own.record(&gvr, Some(NAMESPACE), &pod_name(i), "before"));
     let told = Arc::new(AtomicU64::new(0));
     let count = told.clone();
     let pods = Watcher::builder(&client, pod_config())
