@@ -62,7 +62,7 @@ impl StreamPlan {
     }
 
     pub(crate) fn replay(&mut self, revisions: u64) {
-        self.replay = self.replay.max(revisions);
+        self.replay = revisions;
     }
 
     /// Where a watch begins that was asked for what follows `revision`.

@@ -23,6 +23,10 @@ use crate::status::Status;
 use crate::stored::Stored;
 
 pub(crate) async fn watch(mut call: Call) -> Answer {
+    if call.query.has("sendInitialEvents") {
+        // Whoever asks for the state resumes nothing, also where the flag is not known.
+        call.plan.replay(0);
+    }
     if call.core.options.streaming == StreamingLists::Ignored {
         call.query.0.retain(|(name, _)| name != "sendInitialEvents" && name != "resourceVersionMatch");
     }

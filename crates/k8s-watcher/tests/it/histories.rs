@@ -48,7 +48,8 @@ fn whatever_happens_reads_are_never_older_than_what_the_watch_showed() {
 
 #[test]
 fn a_seed_has_one_story() {
-    for seed in (0..60).chain(1_000_000..1_000_006) {
+    let is_played = |seed: &u64| cfg!(feature = "cached") || Kind::of(*seed) != Kind::Cached;
+    for seed in (0..60).chain(1_000_000..1_000_006).filter(is_played) {
         let stories = [(); 2].map(|()| {
             let story = Story::kept();
             play(&History::of(seed), &story);

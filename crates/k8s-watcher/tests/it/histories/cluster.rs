@@ -17,6 +17,8 @@ use crate::support::{MAPS, config_map_in, fake, secs};
 
 /// How far a restored cluster goes back: further than a history gets on.
 pub(crate) const SET_BACK: u64 = 10_000;
+/// How many requests a scope may make in ten seconds: the first steps of two backoffs, with what lies between.
+const IN_TEN_SECONDS: usize = 30;
 /// When it all happens.
 const BEGIN: Duration = Duration::from_secs(1_772_359_200);
 
@@ -206,11 +208,13 @@ impl Cluster {
         let of_one = |r: &Request| r.query("fieldSelector").is_some_and(|f| f.contains("metadata.name="));
         let is_read = |r: &Request| r.verb == Verb::Get || kind == Kind::Cached && of_one(r);
         let requests = self.server.journal().requests();
-        let asked = requests.iter().filter(|r| !continued(r) && !is_read(r)).count();
+        let asked: Vec<_> = requests.iter().filter(|r| !continued(r) && !is_read(r)).map(|r| r.at).collect();
         let scopes = if setup.view.is_narrow { 2 } else { 1 };
-        let seconds = self.begin.elapsed().as_secs() as usize;
-        let most = scopes * (20 + 3 * seconds + self.lists_by_hand);
-        assert!(asked <= most, "{asked} requests in {seconds} s");
+        let most = scopes * IN_TEN_SECONDS + self.lists_by_hand;
+        for window in asked.windows(most + 1) {
+            let time = window[most] - window[0];
+            assert!(time > secs(10), "{most} requests and one more in {time:?}, the last at {:?}", window[most]);
+        }
     }
 }
 
