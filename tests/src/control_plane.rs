@@ -1,7 +1,6 @@
 //! A real control plane of its own: etcd and kube-apiserver on free loopback ports, in a scratch folder.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,6 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::assets::Assets;
+use crate::ports;
 use process::Process;
 
 mod access;
@@ -52,9 +52,9 @@ struct Ports {
 }
 
 impl Ports {
-    /// The kernel names free ports; all are held open at once so that they differ.
+    /// All are held open at once so that they differ.
     fn free() -> Result<Self> {
-        let bound = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0"));
+        let bound = [(); 3].map(|()| ports::listen());
         let mut ports = [0; 3];
         for (port, listener) in ports.iter_mut().zip(bound) {
             *port = listener?.local_addr()?.port();

@@ -11,6 +11,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::ports;
+
 /// A running embedded server, reached over a loopback port like the real one.
 #[derive(Debug)]
 pub struct Embedded {
@@ -32,7 +34,9 @@ impl Embedded {
         let server = FakeApiServer::builder().strict_namespaces(true).loopback().start().await?;
         let url = server.url()?;
         let behind: SocketAddr = url.strip_prefix("http://").context("no plain HTTP address")?.parse()?;
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let listener = ports::listen()?;
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
         let address = listener.local_addr()?;
         let scratch = tempfile::Builder::new().prefix("embedded-").tempdir()?;
         let kubeconfig = server.kubeconfig()?.replace(&url, &format!("http://{address}"));

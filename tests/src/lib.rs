@@ -10,6 +10,7 @@ mod control_plane;
 mod embedded;
 #[cfg(doctest)]
 mod pages;
+mod ports;
 mod proxy;
 mod target;
 

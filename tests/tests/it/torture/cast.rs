@@ -37,7 +37,8 @@ impl Cast {
         let begun = Instant::now();
         let (server, complaints) = (Line::new(), Complaints::default());
         let (rough, paused) = (Network::before(target).await?, Network::before(target).await?);
-        let (started, ()) = tokio::join!(watched::start(target, &server, &rough, &paused), rough.break_off(rng.fork()));
+        let (started, ()) =
+            tokio::join!(watched::start(target, &server, &rough, &paused, &complaints), rough.break_off(rng.fork()));
         let (watched, cached) = started.context("the watchers")?;
         println!("  {:>6.1} s  {} watchers synced", begun.elapsed().as_secs_f64(), watched.len());
         let marker = (NAMESPACES[0].to_owned(), MARKER.to_owned());

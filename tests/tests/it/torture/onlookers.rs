@@ -84,7 +84,8 @@ async fn watch_for_blindness(patients: Vec<Patient>, complaints: Complaints, sto
             let limit = match state {
                 State::Open => continue,
                 State::Broken => LONGEST_WAIT + SLACK,
-                State::Silent => IDLE_LIMIT + LONGEST_WAIT + SLACK,
+                // A list that begins as a stream is tried in pages before silence is a failure: two silences.
+                State::Silent => 2 * IDLE_LIMIT + LONGEST_WAIT + SLACK,
             };
             if lasts < limit {
                 continue;

@@ -16,12 +16,13 @@ use tokio::task::JoinHandle;
 use super::NAMESPACES;
 use super::line::Line;
 use super::network::Network;
+use super::onlookers::Complaints;
 use super::witness::Witness;
 use crate::requests::Requests;
 use crate::support::{Key, PATIENCE};
 
 /// How long a watch may be silent.
-pub(super) const IDLE_LIMIT: Duration = Duration::from_secs(6);
+pub(super) const IDLE_LIMIT: Duration = Duration::from_secs(5);
 /// The longest wait between two tries.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
@@ -101,6 +102,7 @@ struct Recipe {
     mode: ListMode,
     lines: Vec<Line>,
     kube: kube::Config,
+    complaints: Complaints,
 }
 
 impl Recipe {
@@ -130,9 +132,16 @@ impl Recipe {
     }
 
     fn watched(self, requests: Requests, view: Arc<dyn View>, running: Box<dyn Any + Send>) -> Watched {
-        let Self { name, selection, lines, .. } = self;
+        let Self { name, selection, lines, complaints, .. } = self;
         // Who leaves a selection and comes back has the uid it had.
-        let witness = tokio::spawn(Witness::follow(view.changes(), matches!(selection, Selection::Red)));
+        let follow = Witness::follow(view.changes(), matches!(selection, Selection::Red));
+        let witness = tokio::spawn(async move {
+            let followed = follow.await;
+            if let Err(error) = &followed {
+                complaints.add(|| format!("{name}: {error:#}"));
+            }
+            followed
+        });
         let scopes = if let Selection::Namespaces(names) = selection { names.len() } else { 1 };
         Watched { name, view, requests, lines, scopes, selection, witness, _running: running }
     }
@@ -150,16 +159,24 @@ pub(super) async fn start(
     server: &Line,
     rough: &Network,
     paused: &Network,
+    complaints: &Complaints,
 ) -> Result<(Vec<Watched>, WatcherHandle<CachedStore>)> {
     let direct = config_of(&target.kubeconfig()).await?;
-    let recipe =
-        |name, selection, mode| Recipe { name, selection, mode, lines: vec![server.clone()], kube: direct.clone() };
+    let recipe = |name, selection, mode| Recipe {
+        name,
+        selection,
+        mode,
+        lines: vec![server.clone()],
+        kube: direct.clone(),
+        complaints: complaints.clone(),
+    };
     let behind = |name, network: &Network| Recipe {
         name,
         selection: Selection::All,
         mode: ListMode::Streaming,
         lines: vec![server.clone(), network.line.clone()],
         kube: network.proxy.config(),
+        complaints: complaints.clone(),
     };
     use ListMode::{Paged, Streaming};
     let mut watched = vec![
@@ -223,10 +240,5 @@ impl Watched {
         let mut witness = tokio::time::timeout(PATIENCE, self.witness).await.context("it does not end")???;
         witness.scan(&last)?;
         Ok((witness.batches, witness.changes, witness.scans))
-    }
-
-    /// Whether the witness has something to say before the end.
-    pub(super) fn has_failed(&self) -> bool {
-        self.witness.is_finished()
     }
 }
