@@ -49,6 +49,10 @@ pub(crate) fn parse(text: &str) -> Result<Parsed, ExpressionError> {
 // === RFC 9535 ===
 
 fn rfc9535(text: &str) -> Result<Query, ExpressionError> {
+    // The engine panics at a text that ends within an escape.
+    if let Some(offset) = cursor::unclosed_quote(text) {
+        return Err(ExpressionError::at(text, offset, "unclosed quote"));
+    }
     let query = JsonPath::parse(text).map_err(|error| {
         let message = match error.message() {
             // The engine's words for "nothing fits here".

@@ -148,6 +148,22 @@ pub(crate) fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
+/// Where the string begins that an RFC 9535 expression does not end.
+pub(super) fn unclosed_quote(text: &str) -> Option<usize> {
+    let mut open = None;
+    let mut chars = text.char_indices();
+    while let Some((offset, c)) = chars.next() {
+        match open {
+            // Whatever is escaped does not end the string.
+            Some(_) if c == '\\' => drop(chars.next()),
+            Some((_, quote)) if c == quote => open = None,
+            None if matches!(c, '\'' | '"') => open = Some((offset, c)),
+            _ => {}
+        }
+    }
+    open.map(|(offset, _)| offset)
+}
+
 /// Where a slice with step 0 stands in a valid expression: two colons, blanks apart, and a zero.
 pub(super) fn zero_step(text: &str) -> Option<usize> {
     let mut colons = 0;

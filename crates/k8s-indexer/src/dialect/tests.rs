@@ -26,6 +26,18 @@ fn only_what_a_path_cannot_say_is_a_query() {
 }
 
 #[test]
+fn a_text_that_ends_within_an_escape_is_an_error_and_no_panic() {
+    for start in ["$..['", "$..[\"", "$[?@.a=='", "$[?match(@.a, \"", "$['a','"] {
+        for escape in ["\\", "\\u", "\\uD", "\\u00", "\\uD83d", "\\uD83d\\u", "\\uD83d\\uD", "\\'\\u"] {
+            let text = format!("{start}{escape}");
+            let expected = format!("unclosed quote at column {}", start.len());
+            assert_eq!(error(&text).to_string(), expected, "{text}");
+        }
+    }
+    assert!(parse("$..['it\\'s',\"\\\"'\"]").is_ok());
+}
+
+#[test]
 fn wrong_brackets_say_what_and_where() {
     for (text, expected) in [
         ("a[0:1", "unclosed '[' at column 2"),
