@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, TryStreamExt};
 use http::Request;
 use http_body_util::BodyExt;
-use k8s_fake_apiserver::{Any, Create, FakeApiServer, Get, List, Patch, Status, Update, Watch};
+use k8s_fake_apiserver::{Any, Create, FakeApiServer, Get, List, Patch, Status, StreamingLists, Update, Watch};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Api;
 use kube::api::{ListParams, WatchEvent, WatchParams};
@@ -52,6 +52,14 @@ async fn a_replayed_watch_begins_before_what_was_asked_for_and_not_before_the_hi
     let fault = replay(3);
     assert!(watch(&server, &format!("{MAPS}?watch=1")).await.shorts(5).await.iter().all(|l| l.starts_with("ADDED")));
     assert_eq!(fault.hits(), 1);
+
+    // Who asks for the state resumes nothing, also on a server that does not know how to give it.
+    let old = FakeApiServer::builder().streaming_lists(StreamingLists::Ignored).object(config_map("a"));
+    let old = old.start().await.unwrap();
+    old.faults().on(Watch::of("v1/configmaps")).replay(9);
+    let query =
+        format!("watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion={}", old.revision());
+    assert_eq!(watch(&old, &format!("{MAPS}?{query}")).await.short().await, "Silent");
 }
 
 #[tokio::test(start_paused = true)]

@@ -97,7 +97,7 @@ async fn run<S: Subject>(history: &History, story: &Story) {
     subject.sync().await;
     // What hangs is given up after a while, and tells its part then.
     settle(secs(setup.idle_seconds + 200)).await;
-    arrive(&mut subject, &mut cluster).await;
+    arrive(&mut subject, &mut cluster, setup).await;
     check_bounds(&subject.counts(), &cluster, setup);
     follow(&mut subject, &mut cluster, setup).await;
     check_bounds(&subject.counts(), &cluster, setup);
@@ -106,7 +106,7 @@ async fn run<S: Subject>(history: &History, story: &Story) {
 }
 
 /// Waits until what is shown is what the server has, and slow callbacks have been told.
-async fn arrive(subject: &mut impl Subject, cluster: &mut Cluster) {
+async fn arrive(subject: &mut impl Subject, cluster: &mut Cluster, setup: &Setup) {
     let begin = Instant::now();
     let mut looks = 0;
     while !subject.is_current(cluster) {
@@ -121,7 +121,7 @@ async fn arrive(subject: &mut impl Subject, cluster: &mut Cluster) {
         }
         subject.look(cluster);
     }
-    settle(secs(91)).await;
+    settle(secs(2) + ms(3 * setup.slowness)).await;
     cluster.tell_requests();
     subject.look(cluster);
 }
@@ -135,7 +135,7 @@ async fn follow(subject: &mut impl Subject, cluster: &mut Cluster, setup: &Setup
         settle(ms(setup.seed % 70)).await;
         subject.look(cluster);
     }
-    arrive(subject, cluster).await;
+    arrive(subject, cluster, setup).await;
     let after = subject.counts();
     if after.relists == before.relists && !cluster.was_unreadable {
         let told = (after.created - before.created, after.modified - before.modified, after.deleted - before.deleted);
