@@ -38,7 +38,7 @@ cargo xtask TASK
   bench [--pods N] [--runs N]
                       us beside kube's reflector on the same Pods of the embedded server: memory, CPU, look-ups, updates
   loom                models of how threads meet, in every order
-  miri                the tests of k8s-packed and k8s-store under miri (needs a nightly toolchain that has it)
+  miri                the unit tests of k8s-packed under miri (needs a nightly toolchain that has it)
   fuzz [--seconds N] [TARGET]...
                       each fuzz target for so long (needs a nightly toolchain and cargo-fuzz)
   properties [--runs N] [--seed S] [-p CRATE]
