@@ -177,11 +177,15 @@ impl Setup {
         };
         let streaming =
             [StreamingLists::Served, StreamingLists::Served, StreamingLists::Refused, StreamingLists::Ignored];
+        let has_replica = rng.bool();
+        let streaming = rng.choice(streaming).unwrap_or_default();
+        // Without the flag a watch that names no version shows what a replica has seen: no client can tell how old that is.
+        let is_blind = has_replica && streaming == StreamingLists::Ignored;
         Self {
             seed,
             objects: (0..rng.usize(0..30)).map(|_| (kind.place(rng), Form::random(rng))).collect(),
-            streaming: rng.choice(streaming).unwrap_or_default(),
-            has_replica: rng.bool(),
+            streaming: if is_blind { StreamingLists::Refused } else { streaming },
+            has_replica,
             history: rng.usize(5..200),
             bookmark_seconds: rng.u64(5..60),
             list_mode: if rng.bool() { ListMode::Paged } else { ListMode::Streaming },

@@ -95,8 +95,9 @@ async fn run<S: Subject>(history: &History, story: &Story) {
     }
     cluster.heal();
     subject.sync().await;
-    // What hangs is given up after a while, and tells its part then.
+    // What hangs is given up after a while, and tells its part then; what would hang or break later ends.
     settle(secs(setup.idle_seconds + 200)).await;
+    cluster.server.close_watches();
     arrive(&mut subject, &mut cluster, setup).await;
     check_bounds(&subject.counts(), &cluster, setup);
     follow(&mut subject, &mut cluster, setup).await;
