@@ -83,10 +83,10 @@ pub struct Status {
     /// With several namespaces the oldest of theirs. A server may talk and say nothing of the changes;
     /// see [`current_at`](Self::current_at).
     pub last_contact: Option<Instant>,
-    /// When the store (of a cached store, the references) was last known to be the server's state: the initial load or another full list was complete, an
-    /// open watch brought an event or a bookmark, or a healthy one ended in good order. Neither the mere head of an
-    /// answer counts, nor lists that do not come to an end. None before the initial load is complete; with several
-    /// namespaces the oldest of theirs.
+    /// When the store (of a cached store, the references) was last known to be the server's state: the initial load or
+    /// another full list was complete, an open watch brought an event or a bookmark, or a healthy one ended in good
+    /// order. Neither the mere head of an answer counts, nor lists that do not come to an end. None before the initial
+    /// load is complete; with several namespaces the oldest of theirs.
     pub current_at: Option<Instant>,
     /// When the last watch event about an object came.
     pub last_event: Option<Instant>,
@@ -143,9 +143,10 @@ impl Status {
     /// It turns false by the clock, which wakes nobody: ask when the answer is needed.
     ///
     /// A server that goes on with its bookmarks and leaves out an event cannot be found out by anybody but a
-    /// [relist](crate::WatcherHandle::relist). Objects that could not be decoded ([`skipped`](Self::skipped)) and callbacks that fail or hang
-    /// ([`callback_since`](Self::callback_since)) do not count. For a liveness probe take a much longer time or none:
-    /// a restart brings neither rights nor servers back, and costs the data that can still be read.
+    /// [relist](crate::WatcherHandle::relist). Objects that could not be decoded ([`skipped`](Self::skipped)) and
+    /// callbacks that fail or hang ([`callback_since`](Self::callback_since)) do not count. For a liveness probe take a
+    /// much longer time or none: a restart brings neither rights nor servers back, and costs the data that can still be
+    /// read.
     #[must_use]
     pub fn is_healthy(&self, now: Instant, within: Duration) -> bool {
         self.synced && self.phase != Phase::Stopped && self.staleness(now).is_some_and(|age| age <= within)
