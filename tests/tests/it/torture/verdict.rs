@@ -8,6 +8,7 @@ use e2e::Target;
 use k8s_watcher::{ErrorClass, Phase, Watcher};
 
 use super::cast::Cast;
+use super::disturbances::mark;
 use super::watched::{CACHED, PAUSED, STREAMING, config};
 use super::writers::Written;
 use crate::support::{PATIENCE, Rest, compare, eventually, key, listed};
@@ -26,8 +27,7 @@ pub(super) async fn equality(rest: &Rest, cast: &Cast, written: &Written, calm: 
     let (took, count) = (calm.elapsed().as_secs_f64(), server.len());
     println!("  {took:>6.1} s  from the last disturbance to equality, {count} objects");
     for watched in &cast.watched {
-        let (name, status) = (watched.name, watched.view.status());
-        ensure!(status.phase == Phase::Watching, "{name}: {status:?}");
+        let name = watched.name;
         let share: BTreeMap<_, _> = watched.share(&server).map(|(k, o)| (k.clone(), o.clone())).collect();
         if name == CACHED {
             let read = cast.cached.store().list().await?;
@@ -43,6 +43,17 @@ pub(super) async fn equality(rest: &Rest, cast: &Cast, written: &Written, calm: 
         eventually("a single watcher has its object", async || {
             let object = single.watcher.object().map(|o| o.to_value());
             ensure!(object.as_ref() == expected, "{object:?}, on the server {expected:?}");
+            Ok(())
+        })
+        .await?;
+    }
+    // After a failure a watch is believed when it has brought something.
+    mark(rest, u32::MAX).await?;
+    for watched in &cast.watched {
+        eventually("the watcher says that it watches, and is healthy", async || {
+            let status = watched.view.status();
+            let is_healthy = status.is_healthy(tokio::time::Instant::now(), PATIENCE);
+            ensure!(status.phase == Phase::Watching && is_healthy, "{}: {status:?}", watched.name);
             Ok(())
         })
         .await?;
