@@ -119,14 +119,14 @@ impl<A: Send + 'static> Callback<A> {
         let resource = &control.resource;
         control.status.update(|s| s.callback_since = Some(Instant::now()));
         let ending = callback.call(argument).await;
-        control.status.update(|s| s.callback_since = None);
+        control.status.update(|s| {
+            s.callback_since = None;
+            s.callback_panics += u64::from(ending == Ending::Panicked);
+        });
         match ending {
             Ending::Done => {}
             Ending::Failed(error) => tracing::warn!(%resource, callback = name, error, "callback failed"),
-            Ending::Panicked => {
-                control.status.update(|s| s.callback_panics += 1);
-                tracing::error!(%resource, callback = name, "callback panicked");
-            }
+            Ending::Panicked => tracing::error!(%resource, callback = name, "callback panicked"),
         }
     }
 }

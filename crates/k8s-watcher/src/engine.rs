@@ -64,8 +64,6 @@ mod watching;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 
 pub(crate) use self::backoff::Backoff;
@@ -104,8 +102,6 @@ pub(crate) struct Engine {
     silent: u32,
     /// Silence is strange: no watch has gone without a bookmark for too long since the last bookmark.
     expects_bookmarks: bool,
-    /// How long the server was asked to keep the latest watch open.
-    asked_for: Duration,
     /// Since when the server says that it is behind.
     behind_since: Option<Instant>,
     episode: Episode,
@@ -157,7 +153,6 @@ impl Engine {
             rejected: 0,
             silent: 0,
             expects_bookmarks: true,
-            asked_for: Duration::ZERO,
             behind_since: None,
             episode: Episode::default(),
             listed_at: None,
@@ -257,10 +252,7 @@ impl Engine {
             State::Idle => return Phase::Starting,
             State::Waiting { until, .. } if attempt > 0 => return Phase::BackingOff { until: *until, attempt },
             // Asked again, which does not mean that it works again.
-            State::Active(request) if attempt > 0 && !request.is_open() => {
-                return Phase::BackingOff { until: request.sent, attempt };
-            }
-            State::Active(request) if self.failures > 0 && request.kind == RequestKind::Watch => {
+            State::Active(request) if attempt > 0 && !request.is_open() || self.failures > 0 && request.is_watch() => {
                 return Phase::BackingOff { until: request.sent, attempt };
             }
             State::Waiting { .. } | State::Active(_) => {}

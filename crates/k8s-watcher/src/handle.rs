@@ -90,11 +90,11 @@ impl<S> WatcherHandle<S> {
     ///
     /// # Examples
     ///
-    /// A health check that finds the callback that hangs:
+    /// A check that finds the callback that hangs:
     ///
     /// ```
     /// # use k8s_watcher::WatcherHandle;
-    /// fn is_healthy(watcher: &WatcherHandle) -> bool {
+    /// fn keeps_pace(watcher: &WatcherHandle) -> bool {
     ///     let backlog = watcher.backlog();
     ///     backlog.untold.total() < 100_000 && backlog.longest_stream().unwrap_or(0) < 10_000
     /// }

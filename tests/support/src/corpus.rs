@@ -24,14 +24,15 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Reads the files of a folder. The pieces are what the grammar is made of; mutations use them.
+    /// Reads the seeds of a fuzz target from the folder of its crate. The pieces are what the grammar is made of;
+    /// mutations use them.
     ///
     /// # Panics
     ///
     /// When the folder cannot be read or there is nothing in it.
-    pub fn new(folder: impl AsRef<Path>, pieces: &'static [&'static str]) -> Self {
-        let folder = folder.as_ref();
-        let files = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    pub fn new(of_crate: &str, target: &str, pieces: &'static [&'static str]) -> Self {
+        let folder = Path::new(of_crate).join("tests/seeds").join(target);
+        let files = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
         let read = |file: fs::DirEntry| {
             (file.file_name().to_string_lossy().into_owned(), fs::read(file.path()).expect("a seed"))
         };

@@ -1,7 +1,5 @@
 //! The corpora of the fuzz targets, and what chance makes of them, on any toolchain.
 
-use std::path::Path;
-
 use proptest::prelude::*;
 use test_support::{Corpus, cases};
 
@@ -13,7 +11,7 @@ const PIECES: &[&str] = &[
 ];
 
 fn corpus(target: &str) -> Corpus {
-    Corpus::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/seeds").join(target), PIECES)
+    Corpus::new(env!("CARGO_MANIFEST_DIR"), target, PIECES)
 }
 
 fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {

@@ -1,14 +1,12 @@
 //! The corpora of the fuzz targets, and what chance makes of them, on any toolchain.
 
-use std::path::Path;
-
 use proptest::prelude::*;
 use test_support::{Corpus, cases};
 
 use crate::fuzzed::{check_bytes, check_path};
 
 fn corpus(target: &str, pieces: &'static [&'static str]) -> Corpus {
-    Corpus::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/seeds").join(target), pieces)
+    Corpus::new(env!("CARGO_MANIFEST_DIR"), target, pieces)
 }
 
 fn objects() -> Corpus {

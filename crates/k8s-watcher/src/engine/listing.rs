@@ -106,13 +106,14 @@ impl Engine {
         }
     }
 
-    pub(super) fn ask_list(&mut self, now: Instant, out: &mut Vec<Action>) -> RequestKind {
+    /// Asks for a list; says of what kind the request is, and for how long a stream may last.
+    pub(super) fn ask_list(&mut self, now: Instant, out: &mut Vec<Action>) -> (RequestKind, Duration) {
         self.need_list(false);
         let floor = self.floor().map(str::to_owned);
         let may_stream = self.config.list_mode == ListMode::Streaming && !self.streaming_refused;
         let seconds = self.backoff.watch_seconds(self.config.watch_timeout);
         let Some(relist) = &mut self.relist else {
-            return RequestKind::Page;
+            return (RequestKind::Page, Duration::ZERO);
         };
         let not_older_than = floor.filter(|_| !relist.unversioned);
         if relist.token.is_none() {
@@ -120,9 +121,8 @@ impl Engine {
         }
         let in_pages = relist.is_continuing() || relist.paged || relist.paged_once || relist.suspect;
         if may_stream && !in_pages {
-            self.asked_for = Duration::from_secs(seconds);
             out.push(Action::Watch(WatchQuery::Initial { not_older_than, timeout_seconds: seconds }));
-            return RequestKind::Stream;
+            return (RequestKind::Stream, Duration::from_secs(seconds));
         }
         let growth = 2 * relist.expiries.saturating_sub(PATIENT_EXPIRIES).min(16);
         let limit = u64::from(self.config.page_size) << growth;
@@ -132,7 +132,7 @@ impl Engine {
             continue_token: relist.token.clone(),
             not_older_than: not_older_than.filter(|_| relist.token.is_none()),
         }));
-        RequestKind::Page
+        (RequestKind::Page, Duration::ZERO)
     }
 
     pub(super) fn begin_relist(&mut self, out: &mut Vec<Action>) {

@@ -40,6 +40,8 @@ pub(super) enum RequestKind {
 pub(super) struct Request {
     pub(super) kind: RequestKind,
     pub(super) sent: Instant,
+    /// When the server was asked to end it, if it is a watch.
+    pub(super) ends_by: Instant,
     /// When its answer began well; for a stream that became a watch, when it did.
     pub(super) opened: Option<Instant>,
     /// When the last byte came.
@@ -55,6 +57,10 @@ pub(super) struct Request {
 impl Request {
     pub(super) fn is_open(&self) -> bool {
         self.opened.is_some()
+    }
+
+    pub(super) fn is_watch(&self) -> bool {
+        self.kind == RequestKind::Watch
     }
 }
 
@@ -125,20 +131,21 @@ impl Engine {
     }
 
     pub(super) fn launch(&mut self, next: Next, now: Instant, out: &mut Vec<Action>) {
-        let kind = match next {
+        let (kind, lasts) = match next {
             Next::List => self.ask_list(now, out),
             Next::Watch => self.ask_watch(now, out),
             Next::Probe => self.ask_probe(out),
         };
+        let ends_by = later(now, lasts);
         self.state = State::Active(Request {
             kind,
             sent: now,
+            ends_by,
             opened: None,
             active: now,
             moved: false,
             heard: false,
-            mark_by: (kind == RequestKind::Stream)
-                .then(|| later(later(now, self.asked_for), self.config.silence_limit())),
+            mark_by: (kind == RequestKind::Stream).then(|| later(ends_by, self.config.silence_limit())),
         });
     }
 
@@ -187,7 +194,7 @@ impl Engine {
 
     /// From when on being open proves that the watch is well; never while its silence may mean anything.
     fn well_at(&self, request: &Request) -> Option<Instant> {
-        let proves = request.kind == RequestKind::Watch && (request.heard || self.expects_bookmarks);
+        let proves = request.is_watch() && (request.heard || self.expects_bookmarks);
         request.opened.filter(|_| proves).map(|at| later(at, self.config.healthy_after))
     }
 

@@ -22,7 +22,8 @@ enum Move {
 }
 
 impl Engine {
-    pub(super) fn ask_watch(&mut self, now: Instant, out: &mut Vec<Action>) -> RequestKind {
+    /// Asks for a watch; says of what kind the request is, and for how long it may last.
+    pub(super) fn ask_watch(&mut self, now: Instant, out: &mut Vec<Action>) -> (RequestKind, Duration) {
         let Some(resume) = &self.resume else {
             // Nothing to resume from cannot happen after a list; if it does, a list mends it.
             return self.ask_list(now, out);
@@ -31,9 +32,8 @@ impl Engine {
         self.progress.reopening = true;
         let brief = self.config.brief_watch().filter(|_| !self.expects_bookmarks);
         let timeout_seconds = self.backoff.watch_seconds(brief.unwrap_or(self.config.watch_timeout));
-        self.asked_for = Duration::from_secs(timeout_seconds);
         out.push(Action::Watch(WatchQuery::Resume { resource_version: resume.clone(), timeout_seconds }));
-        RequestKind::Watch
+        (RequestKind::Watch, Duration::from_secs(timeout_seconds))
     }
 
     pub(super) fn on_event(&mut self, kind: EventKind, version: &str, now: Instant, out: &mut Vec<Action>) {
@@ -152,7 +152,7 @@ impl Engine {
         self.settle(now);
         let Some(request) = self.take_request() else { return };
         let lived = request.opened.is_some_and(|at| later(at, self.config.healthy_after) <= now);
-        if lived || later(request.sent, self.asked_for) <= now {
+        if lived || request.ends_by <= now {
             // The server says that this was all.
             self.progress.current_at = Some(now);
             self.settled();
@@ -204,9 +204,9 @@ impl Engine {
 
     // === the probe ===
 
-    pub(super) fn ask_probe(&self, out: &mut Vec<Action>) -> RequestKind {
+    pub(super) fn ask_probe(&self, out: &mut Vec<Action>) -> (RequestKind, Duration) {
         out.push(Action::List(ListQuery { limit: Some(1), ..ListQuery::default() }));
-        RequestKind::Probe
+        (RequestKind::Probe, Duration::ZERO)
     }
 
     pub(super) fn on_probe(&mut self, version: &str, now: Instant, out: &mut Vec<Action>) {

@@ -1,5 +1,3 @@
-use std::path::Path;
-
 use proptest::prelude::*;
 use test_support::{Corpus, cases};
 
@@ -34,7 +32,7 @@ const PIECES: &[&str] = &[
 ];
 
 fn corpus(target: &str) -> Corpus {
-    Corpus::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/seeds").join(target), PIECES)
+    Corpus::new(env!("CARGO_MANIFEST_DIR"), target, PIECES)
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use k8s_types::Object;
 
 /// The object as it is, and as the user knows it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct News {
     current: Option<Object>,
     /// Counts the objects that had the name: a new uid is another one.
@@ -46,23 +46,16 @@ impl News {
         self.current.clone()
     }
 
-    /// Whether the object that the user was told last is no more.
-    fn is_gone(&self) -> bool {
-        self.told.as_ref().is_some_and(|(told, _)| self.current.is_none() || *told != self.incarnation)
-    }
-
     /// How much there is to tell.
     pub(super) fn waiting(&self) -> usize {
-        let is_gone = self.is_gone();
-        // What is again as it was told is nothing new, as long as it is the same object.
-        let is_known = |object| self.told.as_ref().is_some_and(|(_, told)| !is_gone && told.same_content(object));
-        let is_news = self.is_news && self.current.as_ref().is_some_and(|object| !is_known(object));
-        usize::from(is_gone) + usize::from(is_news)
+        let mut rehearsal = self.clone();
+        std::iter::from_fn(|| rehearsal.next()).count()
     }
 
     /// What is to be told next.
     pub(super) fn next(&mut self) -> Option<Option<Object>> {
-        if self.is_gone() {
+        let is_gone = |(told, _): &(u64, Object)| self.current.is_none() || *told != self.incarnation;
+        if self.told.as_ref().is_some_and(is_gone) {
             self.told = None;
             return Some(None);
         }

@@ -147,7 +147,7 @@ fn quoted(at: &mut Cursor<'_>, quote: char) -> Result<String, PathError> {
     }
 }
 
-/// The character of `\uXXXX` or of a surrogate pair; the cursor is behind the `u`.
+/// The character of `\u` and four digits, or of a surrogate pair; the cursor is behind the `u`.
 fn unicode_escape(at: &mut Cursor<'_>, offset: usize) -> Result<char, PathError> {
     let wrong = || PathError::new("invalid unicode escape", offset);
     let unit = hex4(at).ok_or_else(wrong)?;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use k8s_store::{CacheConfig, CachedStore, Error};
 use k8s_types::Object;
-use k8s_watcher::{RunningWatcher, Watcher};
+use k8s_watcher::{RunningWatcher, Status, Watcher};
 use tokio::task::JoinSet;
 
 use super::cluster::Cluster;
 use super::many::is_same;
 use super::plan::{Read, Setup};
-use super::play::{Counts, Subject};
+use super::play::Subject;
 use super::truth::{Cursor, Place, Seen, View};
 use crate::support::{check_index, ms, secs};
 
@@ -107,14 +107,8 @@ impl Subject for Cached {
         })
     }
 
-    fn counts(&self) -> Counts {
-        let status = self.watcher.status();
-        Counts {
-            relists: status.relists,
-            created: status.changes.created,
-            modified: status.changes.modified,
-            deleted: status.changes.deleted,
-        }
+    fn status(&self) -> Status {
+        self.watcher.status()
     }
 
     fn trouble(&self) -> String {

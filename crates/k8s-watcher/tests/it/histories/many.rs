@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use fastrand::Rng;
 use k8s_fake_apiserver::{List, Watch};
 use k8s_types::{Change, ListMode, Object};
-use k8s_watcher::{Batch, RunningWatcher, Watcher};
+use k8s_watcher::{Batch, RunningWatcher, Status, Watcher};
 
 use super::cluster::Cluster;
 use super::plan::Setup;
-use super::play::{Counts, Subject};
+use super::play::Subject;
 use super::truth::{Cursor, Place, Seen, Selection, Truth, View};
 use crate::support::{MAPS, Record, check_index, ms, secs};
 
@@ -96,14 +96,8 @@ impl Subject for Many {
         })
     }
 
-    fn counts(&self) -> Counts {
-        let status = self.watcher.status();
-        Counts {
-            relists: status.relists,
-            created: status.changes.created,
-            modified: status.changes.modified,
-            deleted: status.changes.deleted,
-        }
+    fn status(&self) -> Status {
+        self.watcher.status()
     }
 
     fn trouble(&self) -> String {

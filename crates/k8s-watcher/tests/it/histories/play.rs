@@ -1,7 +1,7 @@
 //! How a history is played: step by step, looked at after each, and then until all is well.
 
-use std::fmt::Debug;
-
+use k8s_types::ChangeStats;
+use k8s_watcher::Status;
 use tokio::time::Instant;
 
 #[cfg(feature = "cached")]
@@ -31,22 +31,14 @@ pub(crate) trait Subject: Sized {
     /// Whether what is shown or told is what the server has.
     fn is_current(&self, cluster: &Cluster) -> bool;
 
-    fn counts(&self) -> Counts;
+    /// What happened so far, by the watcher's own word.
+    fn status(&self) -> Status;
 
     /// What a person wants to know when it does not get there.
     fn trouble(&self) -> String;
 
     /// Ends, and checks what can be checked only then.
     async fn end(self, setup: &Setup, cluster: &Cluster);
-}
-
-/// What happened so far, by the watcher's own word.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counts {
-    pub(crate) relists: u64,
-    pub(crate) created: u64,
-    pub(crate) modified: u64,
-    pub(crate) deleted: u64,
 }
 
 /// Plays a history to its end.
@@ -99,9 +91,9 @@ async fn run<S: Subject>(history: &History, story: &Story) {
     settle(secs(setup.idle_seconds + 200)).await;
     cluster.server.close_watches();
     arrive(&mut subject, &mut cluster, setup).await;
-    check_bounds(&subject.counts(), &cluster, setup);
+    check_bounds(&subject.status().changes, &cluster, setup);
     follow(&mut subject, &mut cluster, setup).await;
-    check_bounds(&subject.counts(), &cluster, setup);
+    check_bounds(&subject.status().changes, &cluster, setup);
     cluster.check_requests(setup, history.kind);
     subject.end(setup, &cluster).await;
 }
@@ -129,7 +121,7 @@ async fn arrive(subject: &mut impl Subject, cluster: &mut Cluster, setup: &Setup
 
 /// With nothing wrong each change is counted, and once.
 async fn follow(subject: &mut impl Subject, cluster: &mut Cluster, setup: &Setup) {
-    let (before, from) = (subject.counts(), cluster.truth().moment());
+    let (before, from) = (subject.status(), cluster.truth().moment());
     for write in &setup.afterwards {
         cluster.story.tell(|| format!("{write:?} at {:?}", cluster.elapsed()));
         cluster.write(*write);
@@ -137,8 +129,9 @@ async fn follow(subject: &mut impl Subject, cluster: &mut Cluster, setup: &Setup
         subject.look(cluster);
     }
     arrive(subject, cluster, setup).await;
-    let after = subject.counts();
-    if after.relists == before.relists && !cluster.was_unreadable {
+    let status = subject.status();
+    if status.relists == before.relists && !cluster.was_unreadable {
+        let (before, after) = (before.changes, status.changes);
         let told = (after.created - before.created, after.modified - before.modified, after.deleted - before.deleted);
         let happened = cluster.truth().changes(setup.view, |at| at.moment > from);
         assert_eq!(told, happened, "created, modified, deleted with nothing wrong");
@@ -146,7 +139,7 @@ async fn follow(subject: &mut impl Subject, cluster: &mut Cluster, setup: &Setup
 }
 
 /// What was told of happened: never more than that.
-fn check_bounds(counts: &Counts, cluster: &Cluster, setup: &Setup) {
+fn check_bounds(counts: &ChangeStats, cluster: &Cluster, setup: &Setup) {
     if setup.view.counts_versions {
         // A list from scratch counts everything as modified where the content is not there to be compared.
         return;
@@ -155,5 +148,5 @@ fn check_bounds(counts: &Counts, cluster: &Cluster, setup: &Setup) {
     let happened = created + modified + deleted;
     assert!(counts.created <= created, "{counts:?} of {created} created");
     assert!(counts.deleted <= deleted, "{counts:?} of {deleted} deleted");
-    assert!(counts.created + counts.modified + counts.deleted <= happened, "{counts:?} of {happened}");
+    assert!(counts.total() <= happened, "{counts:?} of {happened}");
 }

@@ -4,12 +4,12 @@ use std::sync::{Arc, Mutex};
 
 use fastrand::Rng;
 use k8s_types::{Object, SingleWatcherConfig};
-use k8s_watcher::{RunningSingleWatcher, SingleWatcher};
+use k8s_watcher::{RunningSingleWatcher, SingleWatcher, Status};
 
 use super::cluster::Cluster;
 use super::many::is_same;
 use super::plan::{Kind, Setup};
-use super::play::{Counts, Subject};
+use super::play::Subject;
 use super::truth::{Cursor, Seen, View};
 use crate::support::{MAPS, ms, secs};
 
@@ -109,14 +109,8 @@ impl Subject for Single {
             && told.is_some_and(|told| is_same(told.as_ref(), &truth, self.view, Kind::ONE))
     }
 
-    fn counts(&self) -> Counts {
-        let status = self.watcher.status();
-        Counts {
-            relists: status.relists,
-            created: status.changes.created,
-            modified: status.changes.modified,
-            deleted: status.changes.deleted,
-        }
+    fn status(&self) -> Status {
+        self.watcher.status()
     }
 
     fn trouble(&self) -> String {
