@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, StatusCode, header};
 use http_body_util::{BodyExt, Limited};
+use k8s_types::ApiStatus;
 use kube::client::Body;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::machine::{Answer, Request};
@@ -15,8 +15,6 @@ use crate::record::Record;
 
 /// The largest answer that is read: more than the server lets any object have.
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
-/// Longest piece of the server's own message that is kept: an error is a line in a log.
-const MAX_MESSAGE: usize = 512;
 
 /// One Lease on the server.
 #[derive(Clone)]
@@ -94,21 +92,13 @@ impl Failure {
 
     /// `403 Forbidden: …`, as much of it as there is.
     fn refusal(status: StatusCode, body: &[u8]) -> Self {
-        #[derive(Deserialize)]
-        struct Status {
-            kind: String,
-            #[serde(default)]
-            reason: Option<String>,
-            #[serde(default)]
-            message: Option<String>,
-        }
-        let told = serde_json::from_slice::<Status>(body).ok().filter(|s| s.kind == "Status");
-        let (reason, message) = told.map_or((None, None), |s| (s.reason, s.message));
-        let reason = reason.as_deref().filter(|r| !r.is_empty()).or(status.canonical_reason()).unwrap_or_default();
+        let told = ApiStatus::from_json(body).unwrap_or_default();
+        let canonical = status.canonical_reason().unwrap_or_default();
+        let reason = if told.reason.is_empty() { canonical } else { &told.reason };
         let mut text = format!("{} {reason}", status.as_u16());
-        if let Some(message) = message.filter(|m| !m.is_empty()) {
+        if !told.message.is_empty() {
             text.push_str(": ");
-            text.extend(message.chars().take(MAX_MESSAGE));
+            text.push_str(&told.message);
         }
         Self(text)
     }
@@ -152,8 +142,10 @@ mod tests {
         check(503, "hunter2", "503 Service Unavailable");
         check(500, r#"{"kind":"Secret","message":"hunter2"}"#, "500 Internal Server Error");
         check(599, "", "599 ");
-        let long = format!(r#"{{"kind":"Status","message":"{}"}}"#, "ä".repeat(1000));
-        check(404, &long, &format!("404 Not Found: {}", "ä".repeat(MAX_MESSAGE)));
+        check(404, r#"{"kind":"Status","reason":7,"message":"no such lease"}"#, "404 Not Found: no such lease");
+        let long = "x".repeat(1000);
+        let body = format!(r#"{{"kind":"Status","reason":"{long}","message":"{long}"}}"#);
+        check(404, &body, &format!("404 {0}…: {0}…", &long[..512]));
     }
 
     #[test]

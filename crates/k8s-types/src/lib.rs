@@ -57,6 +57,7 @@ mod gvr;
 mod key;
 mod names;
 mod selector;
+mod status;
 mod version;
 
 pub use change::{Change, ChangeStats};
@@ -70,6 +71,9 @@ pub use gvr::Gvr;
 pub use k8s_packed::{Object, Path};
 pub use key::{IndexKey, IndexKeyBuilder, ObjectKey, Segments};
 pub use selector::{LabelOperator, LabelRequirement, LabelSelector};
+pub use status::ApiStatus;
+#[doc(hidden)]
+pub use status::shorten;
 pub use version::compare_resource_versions;
 
 #[doc = include_str!("../README.md")]

@@ -9,14 +9,13 @@ use k8s_client::{Client, collection_path, object_path};
 use k8s_indexer::FieldSelector;
 use k8s_packed::Object;
 use k8s_store::{CacheConfig, CachedStore, Fetch, FetchError, FetchFuture, MemoryStore, cached_store};
-use k8s_types::{ConfigError, Gvr};
+use k8s_types::{ApiStatus, ConfigError, Gvr};
 use kube::client::Body;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::cache_link::CacheLink;
-use crate::engine::Failure;
 use crate::plan::{Plan, Scopes, name_selector};
 use crate::watcher::{Made, WatcherBuilder};
 
@@ -164,7 +163,7 @@ impl What {
         if status.is_success() {
             return body.map(Some).map_err(FetchError::new);
         }
-        let failure = Failure::from_json(&body.unwrap_or_default());
+        let failure = ApiStatus::from_json(&body.unwrap_or_default());
         match (status.as_u16(), failure) {
             // Without a Status it is the whole kind that is missing, or somebody else who answers.
             (404, Some(_)) => Ok(None),

@@ -64,13 +64,14 @@ mod watching;
 #[cfg(test)]
 mod tests;
 
+use k8s_types::ApiStatus;
 use tokio::time::Instant;
 
 pub(crate) use self::backoff::Backoff;
 use self::backoff::later;
 pub(crate) use self::config::{EngineConfig, ListMode};
 use self::episode::Episode;
-pub(crate) use self::failure::{Broken, Failure, classify};
+pub(crate) use self::failure::{Broken, classify};
 use self::failure::{Origin, Problem};
 use self::listing::Relist;
 pub(crate) use self::message::{Action, EventKind, Input, ListQuery, Report, WatchQuery};

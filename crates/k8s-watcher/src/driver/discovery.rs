@@ -3,11 +3,12 @@
 use std::time::{Duration, SystemTime};
 
 use k8s_client::Error as ClientError;
+use k8s_types::ApiStatus;
 use tokio::time::Instant;
 
 use super::scope::chain;
 use super::{Driver, Sink};
-use crate::engine::{Backoff, Failure, classify};
+use crate::engine::{Backoff, classify};
 use crate::plan::Scopes;
 use crate::status::{ErrorClass, Phase, Verb, WatchError};
 
@@ -71,6 +72,6 @@ fn class_of(error: &ClientError) -> ErrorClass {
     match error {
         _ if error.is_kind_not_served() => ErrorClass::NotFound,
         ClientError::Decode { .. } => ErrorClass::Protocol,
-        _ => error.status_code().map_or(ErrorClass::Connection, |code| classify(code, &Failure::default())),
+        _ => error.status_code().map_or(ErrorClass::Connection, |code| classify(code, &ApiStatus::default())),
     }
 }

@@ -9,10 +9,11 @@ use bytes::Bytes;
 use http::{HeaderMap, Request, Response, header};
 use http_body::Body as _;
 use k8s_client::{Client, Error as ClientError};
+use k8s_types::ApiStatus;
 use kube::client::Body;
 use tokio::time::{Instant, Sleep};
 
-use crate::engine::{Broken, Engine, Failure, ListQuery, WatchQuery};
+use crate::engine::{Broken, Engine, ListQuery, WatchQuery};
 use crate::frame::{FrameError, Items, Lines, Page};
 use crate::plan::Requests;
 
@@ -72,7 +73,7 @@ pub(super) enum Arrival {
     Refused {
         status: u16,
         retry_after: Option<Duration>,
-        failure: Option<Failure>,
+        failure: Option<ApiStatus>,
     },
     /// Bytes of a page: its items can be taken.
     PageBytes,
@@ -139,7 +140,7 @@ impl Scope {
     fn refusal(&mut self) -> Option<Arrival> {
         let Outstanding::Refused { status, retry_after, text, .. } = &self.request else { return None };
         let refused =
-            Arrival::Refused { status: *status, retry_after: *retry_after, failure: Failure::from_json(text) };
+            Arrival::Refused { status: *status, retry_after: *retry_after, failure: ApiStatus::from_json(text) };
         self.request = Outstanding::None;
         Some(refused)
     }

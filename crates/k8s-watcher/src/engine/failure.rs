@@ -1,26 +1,10 @@
-//! A failure as the server tells it (a Kubernetes `Status`), and what it means to a watcher.
+//! What a failure, as the server tells it, means to a watcher.
 
 use std::time::Duration;
 
-use serde_json::Value;
+use k8s_types::{ApiStatus, shorten};
 
 use crate::status::ErrorClass;
-
-/// Longer texts of the server are cut: they end in logs and in the status.
-const LONGEST_TEXT: usize = 500;
-
-/// The parts of a `Status` that decide what happens next.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Failure {
-    /// The code in the `Status`; zero if it has none.
-    pub(crate) code: u16,
-    pub(crate) reason: String,
-    pub(crate) message: String,
-    /// `details.retryAfterSeconds`.
-    pub(crate) retry_after: Option<Duration>,
-    /// `details.causes[*].reason`.
-    pub(crate) causes: Vec<String>,
-}
 
 /// How a request broke below HTTP, or in its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,89 +41,61 @@ pub(super) struct Problem {
     pub(super) retry_after: Option<Duration>,
 }
 
-impl Failure {
-    /// Reads the `Status` in the body of an answer; none if it is something else, of which nothing may be told.
-    pub(crate) fn from_json(json: &[u8]) -> Option<Self> {
-        let status: Value = serde_json::from_slice(json).ok()?;
-        (status["kind"] == "Status").then(|| Self::read(&status))
+/// The code, or the one that goes with the reason.
+fn effective_code(status: &ApiStatus) -> u16 {
+    if status.code != 0 {
+        return status.code;
     }
+    match status.reason.as_str() {
+        "BadRequest" => 400,
+        "Unauthorized" => 401,
+        "Forbidden" => 403,
+        "NotFound" => 404,
+        "MethodNotAllowed" => 405,
+        "Expired" | "Gone" => 410,
+        "Invalid" => 422,
+        "TooManyRequests" => 429,
+        "InternalError" => 500,
+        "ServiceUnavailable" => 503,
+        "Timeout" | "ServerTimeout" => 504,
+        _ => 0,
+    }
+}
 
-    /// Reads the object of an ERROR event, which is a `Status` whether or not it says so.
-    pub(crate) fn of_event(json: &[u8]) -> Self {
-        let status: Value = serde_json::from_slice(json).unwrap_or_default();
-        if status["kind"].is_null() || status["kind"] == "Status" { Self::read(&status) } else { Self::default() }
-    }
+/// The server has not reached the version that was asked for.
+fn is_behind(status: &ApiStatus) -> bool {
+    status.causes.iter().any(|cause| cause == "ResourceVersionTooLarge")
+        || status.message.contains("Too large resource version")
+}
 
-    /// Missing parts are no hindrance, nor are odd ones: each is read by itself.
-    fn read(status: &Value) -> Self {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let details = &status["details"];
-        let causes = details["causes"].as_array().into_iter().flatten();
-        Self {
-            code: status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(0),
-            reason: text(&status["reason"]),
-            message: text(&status["message"]),
-            retry_after: details["retryAfterSeconds"].as_u64().filter(|s| *s > 0).map(Duration::from_secs),
-            causes: causes.map(|cause| text(&cause["reason"])).filter(|reason| !reason.is_empty()).collect(),
-        }
-    }
-
-    /// The code, or the one that goes with the reason.
-    fn effective_code(&self) -> u16 {
-        if self.code != 0 {
-            return self.code;
-        }
-        match self.reason.as_str() {
-            "BadRequest" => 400,
-            "Unauthorized" => 401,
-            "Forbidden" => 403,
-            "NotFound" => 404,
-            "MethodNotAllowed" => 405,
-            "Expired" | "Gone" => 410,
-            "Invalid" => 422,
-            "TooManyRequests" => 429,
-            "InternalError" => 500,
-            "ServiceUnavailable" => 503,
-            "Timeout" | "ServerTimeout" => 504,
-            _ => 0,
-        }
-    }
-
-    /// The server has not reached the version that was asked for.
-    fn is_behind(&self) -> bool {
-        self.causes.iter().any(|cause| cause == "ResourceVersionTooLarge")
-            || self.message.contains("Too large resource version")
-    }
-
-    /// The store's own words for an expired version, where a server hands them on as an error of its own.
-    fn is_compacted(&self) -> bool {
-        self.message.contains("required revision has been compacted")
-    }
+/// The store's own words for an expired version, where a server hands them on as an error of its own.
+fn is_compacted(status: &ApiStatus) -> bool {
+    status.message.contains("required revision has been compacted")
 }
 
 impl Problem {
     /// A refusal in the head of an answer. The HTTP status is what the server did; the `Status`
     /// in the body says why.
-    pub(super) fn from_head(status: u16, retry_after: Option<Duration>, failure: Option<&Failure>) -> Self {
-        let empty = Failure::default();
+    pub(super) fn from_head(status: u16, retry_after: Option<Duration>, failure: Option<&ApiStatus>) -> Self {
+        let empty = ApiStatus::default();
         let failure = failure.unwrap_or(&empty);
         let mut class = classify(status, failure);
-        if failure.effective_code() == 410 && status >= 400 {
+        if effective_code(failure) == 410 && status >= 400 {
             class = ErrorClass::Expired;
         }
         Self {
             class,
             origin: Origin::Head,
             code: Some(status),
-            reason: shorten(&failure.reason),
-            message: shorten(&failure.message),
+            reason: failure.reason.clone(),
+            message: failure.message.clone(),
             retry_after: retry_after.max(failure.retry_after),
         }
     }
 
     /// An ERROR event in a watch.
-    pub(super) fn from_event(failure: &Failure) -> Self {
-        let code = failure.effective_code();
+    pub(super) fn from_event(failure: &ApiStatus) -> Self {
+        let code = effective_code(failure);
         let class = if matches!(failure.reason.as_str(), "Expired" | "Gone") {
             ErrorClass::Expired
         } else {
@@ -149,8 +105,8 @@ impl Problem {
             class,
             origin: Origin::Body,
             code: (code != 0).then_some(code),
-            reason: shorten(&failure.reason),
-            message: shorten(&failure.message),
+            reason: failure.reason.clone(),
+            message: failure.message.clone(),
             retry_after: failure.retry_after,
         }
     }
@@ -171,7 +127,7 @@ impl Problem {
 }
 
 /// What an HTTP status, or the code inside an ERROR event, means to a watcher.
-pub(crate) fn classify(code: u16, failure: &Failure) -> ErrorClass {
+pub(crate) fn classify(code: u16, failure: &ApiStatus) -> ErrorClass {
     match code {
         410 => ErrorClass::Expired,
         429 => ErrorClass::Throttled,
@@ -180,23 +136,12 @@ pub(crate) fn classify(code: u16, failure: &Failure) -> ErrorClass {
         404 => ErrorClass::NotFound,
         // A server that knows no such method or format refuses for good, whatever its number.
         501 => ErrorClass::Rejected,
-        500..=599 if failure.is_compacted() => ErrorClass::Expired,
-        408 | 500..=599 if failure.is_behind() => ErrorClass::Behind,
+        500..=599 if is_compacted(failure) => ErrorClass::Expired,
+        408 | 500..=599 if is_behind(failure) => ErrorClass::Behind,
         408 | 500..=599 => ErrorClass::Server,
         400..=499 => ErrorClass::Rejected,
         _ => ErrorClass::Protocol,
     }
-}
-
-fn shorten(message: &str) -> String {
-    if message.len() <= LONGEST_TEXT {
-        return message.to_owned();
-    }
-    let mut end = LONGEST_TEXT;
-    while !message.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}…", &message[..end])
 }
 
 #[cfg(test)]
@@ -204,37 +149,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_read_whatever_it_lacks() {
-        let json = br#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",
-            "message":"Timeout: Too large resource version: 1200, current: 1000","reason":"Timeout",
-            "details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"x"}],"retryAfterSeconds":1},
-            "code":504}"#;
-        let failure = Failure::from_json(json).expect("a Status");
-        assert_eq!(failure.code, 504);
-        assert_eq!(failure.retry_after, Some(Duration::from_secs(1)));
-        assert_eq!(failure.causes, ["ResourceVersionTooLarge"]);
-        for text in ["no", "[]", "{}", r#"{"kind":"Pod"}"#, r#"{"message":"hunter2","code":404}"#, ""] {
-            assert_eq!(Failure::from_json(text.as_bytes()), None, "{text}");
-        }
-        // What is odd about one part does not hide the others.
-        let odd = br#"{"kind":"Status","code":429,"reason":7,"message":null,
-            "details":{"retryAfterSeconds":-1,"causes":[null,7,{"reason":"x"}]}}"#;
-        let failure = Failure::from_json(odd).expect("a Status");
-        assert_eq!((failure.code, failure.retry_after, &*failure.causes), (429, None, &["x".to_owned()][..]));
-        for code in ["-1", "70000", "1e3", r#""410""#, "null", "{}"] {
-            let text = format!(r#"{{"kind":"Status","code":{code},"reason":"Expired","details":[]}}"#);
-            let failure = Failure::of_event(text.as_bytes());
-            assert_eq!((failure.code, &*failure.reason), (0, "Expired"), "{code}");
-        }
-        assert_eq!(Failure::of_event(br#"{"code":410}"#).code, 410);
-        for text in ["no", "[]", "{}", "7", r#"{"kind":"Pod","code":410}"#, ""] {
-            assert_eq!(Failure::of_event(text.as_bytes()), Failure::default(), "{text}");
-        }
-    }
-
-    #[test]
     fn c04_gone_is_recognised_in_each_form() {
-        let gone = |code, reason: &str| Failure { code, reason: reason.into(), ..Failure::default() };
+        let gone = |code, reason: &str| ApiStatus { code, reason: reason.into(), ..ApiStatus::default() };
         for failure in [gone(410, "Expired"), gone(410, ""), gone(0, "Gone"), gone(500, "Expired")] {
             assert_eq!(Problem::from_event(&failure).class, ErrorClass::Expired, "{failure:?}");
         }
@@ -245,7 +161,7 @@ mod tests {
             assert_eq!(problem.class, ErrorClass::Expired, "{status} {failure:?}");
         }
         let message = "etcdserver: mvcc: required revision has been compacted".to_owned();
-        let compacted = Failure { code: 500, reason: "InternalError".into(), message, ..Failure::default() };
+        let compacted = ApiStatus { code: 500, reason: "InternalError".into(), message, ..ApiStatus::default() };
         assert_eq!(Problem::from_event(&compacted).class, ErrorClass::Expired);
         assert_eq!(Problem::from_head(500, None, Some(&compacted)).class, ErrorClass::Expired);
     }
@@ -274,19 +190,8 @@ mod tests {
         for (status, class) in table {
             assert_eq!(Problem::from_head(status, None, None).class, class, "{status}");
         }
-        let behind = Failure { code: 504, causes: vec!["ResourceVersionTooLarge".into()], ..Failure::default() };
+        let behind = ApiStatus { code: 504, causes: vec!["ResourceVersionTooLarge".into()], ..ApiStatus::default() };
         assert_eq!(Problem::from_head(504, None, Some(&behind)).class, E::Behind);
         assert_eq!(Problem::from_event(&behind).class, E::Behind);
-    }
-
-    #[test]
-    fn long_texts_are_cut_between_characters() {
-        let long = "ä".repeat(1_000);
-        let failure = Failure { message: long.clone(), reason: long, ..Failure::default() };
-        for problem in [Problem::from_event(&failure), Problem::from_head(500, None, Some(&failure))] {
-            for text in [problem.message, problem.reason] {
-                assert!(text.len() <= LONGEST_TEXT + 3 && text.ends_with("ä…"));
-            }
-        }
     }
 }

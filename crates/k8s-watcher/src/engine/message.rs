@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime};
 
+use k8s_types::ApiStatus;
 use tokio::time::Instant;
 
-use super::failure::{Broken, Failure};
+use super::failure::Broken;
 use crate::status::{ErrorClass, Verb, WatchError};
 
 /// The kind of a watch event about an object.
@@ -30,7 +31,7 @@ pub(crate) enum Input<'a> {
         status: u16,
         /// The header, if it is a number of seconds.
         retry_after: Option<Duration>,
-        failure: Option<&'a Failure>,
+        failure: Option<&'a ApiStatus>,
     },
     /// A whole page of a list is decoded; the request is over. Whether its objects may go to the
     /// store is the answer ([`Action::Apply`] or [`Action::Ignore`]).
@@ -55,7 +56,7 @@ pub(crate) enum Input<'a> {
         initial_events_end: bool,
     },
     /// An ERROR event.
-    Error(&'a Failure),
+    Error(&'a ApiStatus),
     /// One event or object that cannot be decoded. It never stops the rest; its version, if it
     /// could be read, counts like any other.
     Undecodable { resource_version: Option<&'a str> },

@@ -78,7 +78,7 @@ impl Engine {
         &mut self,
         status: u16,
         retry_after: Option<Duration>,
-        failure: Option<&Failure>,
+        failure: Option<&ApiStatus>,
         now: Instant,
         out: &mut Vec<Action>,
     ) {

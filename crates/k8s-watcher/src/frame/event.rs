@@ -3,10 +3,11 @@
 use std::fmt;
 
 use k8s_packed::{Encoder, Object};
+use k8s_types::ApiStatus;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::engine::{EventKind, Failure};
+use crate::engine::EventKind;
 
 /// The annotation of the bookmark that ends the initial events of a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -25,7 +26,7 @@ pub(crate) enum Frame {
         resource_version: String,
         initial_events_end: bool,
     },
-    Error(Failure),
+    Error(ApiStatus),
     /// An event about an object that cannot be held.
     Bad {
         kind: EventKind,
@@ -56,7 +57,7 @@ pub(crate) fn decode_event(encoder: &mut Encoder, line: &[u8]) -> Frame {
         }
         Ok(Parsed::Object(kind, object)) => Frame::Object { kind, object },
         Ok(Parsed::Bookmark(object)) => bookmark(&object),
-        Ok(Parsed::Error(status)) => Frame::Error(Failure::of_event(status.get().as_bytes())),
+        Ok(Parsed::Error(status)) => Frame::Error(ApiStatus::of_event(status.get().as_bytes())),
         // An object in an event is nested one level deeper than by itself, and its parts may be read even
         // when the whole cannot.
         Err(e) => decode_apart(encoder, line).unwrap_or_else(|| Frame::Unreadable(place_of(&e))),
@@ -88,7 +89,7 @@ fn decode_apart(encoder: &mut Encoder, line: &[u8]) -> Option<Frame> {
                 Frame::Bookmark { resource_version: bad.resource_version?, initial_events_end: false }
             }
         },
-        EventType::Error => Frame::Error(Failure::of_event(json)),
+        EventType::Error => Frame::Error(ApiStatus::of_event(json)),
     })
 }
 

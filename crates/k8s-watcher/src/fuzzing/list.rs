@@ -84,7 +84,7 @@ impl Model {
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let metadata = |name: &str| text(self.others.get("metadata").and_then(|metadata| metadata.get(name)));
         let kind = text(self.others.get("kind"));
-        let is_other = !self.has_items && kind.as_deref().is_some_and(|kind| !kind.ends_with("List"));
+        let is_other = !self.has_items && !kind.as_deref().is_some_and(|kind| kind.ends_with("List"));
         if !self.is_list || self.is_odd || is_other {
             let is_empty = self.is_list && self.items.is_empty() && !is_other;
             assert!(is_empty || read.envelope == Err(FrameError::NoList), "{read:?}");

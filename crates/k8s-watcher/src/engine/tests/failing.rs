@@ -48,7 +48,7 @@ fn c33_a_kind_that_is_installed_later_is_found_within_35_seconds() {
 #[test]
 fn c35_a_missing_right_is_reported_with_verb_and_message() {
     let forbidden = || {
-        let why = Failure { message: "pods is forbidden".into(), ..failure(403, "Forbidden") };
+        let why = ApiStatus { message: "pods is forbidden".into(), ..failure(403, "Forbidden") };
         vec![Say::Refuse(403, None, Some(why))]
     };
     let mut sim = Sim::new(paged(), |text, at| match text {
@@ -132,11 +132,11 @@ fn c07_a_finished_list_begins_a_new_row() {
 fn c09_retry_after_is_obeyed_by_the_same_request() {
     let header = || vec![Say::Refuse(429, Some(7), None)];
     let body = || {
-        let failure = Failure { retry_after: Some(secs(7)), ..failure(429, "TooManyRequests") };
+        let failure = ApiStatus { retry_after: Some(secs(7)), ..failure(429, "TooManyRequests") };
         vec![Say::Refuse(429, None, Some(failure))]
     };
     let stream = || {
-        let failure = Failure { retry_after: Some(secs(7)), ..failure(429, "TooManyRequests") };
+        let failure = ApiStatus { retry_after: Some(secs(7)), ..failure(429, "TooManyRequests") };
         vec![Say::Ok, Say::Error(failure), Say::End]
     };
     let unavailable = || vec![Say::Refuse(503, Some(7), None)];

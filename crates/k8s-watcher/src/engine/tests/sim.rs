@@ -12,12 +12,12 @@ pub(super) enum Say {
     /// Nothing for a while.
     Wait(Duration),
     Ok,
-    Refuse(u16, Option<u64>, Option<Failure>),
+    Refuse(u16, Option<u64>, Option<ApiStatus>),
     Page(String, Option<&'static str>, usize),
     Event(EventKind, String),
     Bookmark(String),
     Mark(String),
-    Error(Failure),
+    Error(ApiStatus),
     Bad(Option<String>),
     Bytes,
     End,
@@ -40,12 +40,12 @@ pub(super) fn refuse(status: u16) -> Vec<Say> {
     vec![Say::Refuse(status, None, None)]
 }
 
-pub(super) fn failure(code: u16, reason: &str) -> Failure {
-    Failure { code, reason: reason.into(), message: format!("message of {code}"), ..Failure::default() }
+pub(super) fn failure(code: u16, reason: &str) -> ApiStatus {
+    ApiStatus { code, reason: reason.into(), message: format!("message of {code}"), ..ApiStatus::default() }
 }
 
 pub(super) fn too_large() -> Vec<Say> {
-    let failure = Failure {
+    let failure = ApiStatus {
         causes: vec!["ResourceVersionTooLarge".into()],
         retry_after: Some(secs(1)),
         ..failure(504, "Timeout")
