@@ -72,8 +72,7 @@ impl ElectorHandle {
     }
 
     /// The state as it changes from now on: another holder, a lead that begins or ends, a lease that cannot be reached
-    /// or can again. The last value wins; when the
-    /// elector has ended, [`changed`](watch::Receiver::changed) is an error.
+    /// or can again. The last value wins; when the elector has ended, [`changed`](watch::Receiver::changed) is an error.
     ///
     /// When a lead runs out, [`Leadership::is_leader`] is false by the clock, whether or not the receiver has been
     /// woken.

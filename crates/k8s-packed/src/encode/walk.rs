@@ -18,12 +18,12 @@ impl<'r> Walk<'r> {
 
     /// The way to a member; none if it is left out.
     pub(super) fn member(self, name: &str) -> Option<Self> {
-        self.below(self.prune.and_then(|p| p.member(name)), |k| k.member(name))
+        self.below(|tree| tree.member(name))
     }
 
     /// The way to an item; none if it is left out.
     pub(super) fn item(self, at: usize) -> Option<Self> {
-        self.below(self.prune.and_then(|p| p.item(at)), |k| k.item(at))
+        self.below(|tree| tree.item(at))
     }
 
     /// Whether only parts are wanted of what is here: then a value that has none has nothing to give.
@@ -32,16 +32,13 @@ impl<'r> Walk<'r> {
     }
 
     /// What is ignored is so even if it is also kept.
-    fn below(
-        self,
-        prune: Option<&'r PathTree>,
-        keep: impl FnOnce(&'r PathTree) -> Option<&'r PathTree>,
-    ) -> Option<Self> {
+    fn below(self, step: impl Fn(&'r PathTree) -> Option<&'r PathTree>) -> Option<Self> {
+        let prune = self.prune.and_then(&step);
         if prune.is_some_and(PathTree::is_whole) {
             return None;
         }
         let keep = match self.keep {
-            Some(parts) => Some(keep(parts)?).filter(|k| !k.is_whole()),
+            Some(parts) => Some(step(parts)?).filter(|k| !k.is_whole()),
             None => None,
         };
         Some(Self { prune, keep })

@@ -109,21 +109,20 @@ fn place_of(e: &serde_json::Error) -> String {
 
 impl BadObject {
     pub(super) fn nameless(object: &Object) -> Self {
-        Self {
-            namespace: object.namespace().and_then(allowed),
-            name: None,
-            resource_version: object.resource_version().and_then(allowed),
-            reason: "no metadata.name".to_owned(),
-        }
+        Self::of(object, "no metadata.name")
     }
 
     /// An object of a namespace that was not asked for.
     pub(crate) fn foreign(object: &Object) -> Self {
+        Self::of(object, "not in a namespace that was asked for")
+    }
+
+    fn of(object: &Object, reason: &str) -> Self {
         Self {
-            namespace: object.namespace().map(str::to_owned),
-            name: Some(object.name().to_owned()),
-            resource_version: object.resource_version().map(str::to_owned),
-            reason: "not in a namespace that was asked for".to_owned(),
+            namespace: object.namespace().and_then(allowed),
+            name: allowed(object.name()),
+            resource_version: object.resource_version().and_then(allowed),
+            reason: reason.to_owned(),
         }
     }
 
@@ -316,6 +315,8 @@ mod tests {
         assert_eq!(short(&line("x")), told.replace("(unnamed)", "x"));
         let line = format!(r#"{{"type":"ADDED","object":{{"metadata":{{"namespace":"{}"}}}}}}"#, "x".repeat(254));
         assert_eq!(short(&line), "Added bad (unnamed): no metadata.name");
+        let object = k8s_packed::object!({"metadata": {"name": "a", "namespace": "x".repeat(254)}});
+        assert_eq!(BadObject::foreign(&object).to_string(), "a: not in a namespace that was asked for");
     }
 
     #[test]
