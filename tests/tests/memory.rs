@@ -14,13 +14,13 @@ fn soak(part: &str) -> String {
 #[test]
 fn endless_new_values_in_the_same_objects_take_no_more_memory_than_the_first() {
     let out = soak("updates");
-    assert!(out.contains("12000 updates of 200 Pods"), "{out}");
+    assert!(out.contains("24000 updates of 200 Pods"), "{out}");
 }
 
 #[test]
 fn objects_that_come_and_go_leave_nothing_in_three_indexes() {
     let out = soak("short-lived");
-    assert!(out.contains("6000 came, 6000 went"), "{out}");
+    assert!(out.contains("12000 came, 12000 went"), "{out}");
 }
 
 #[test]

@@ -9,9 +9,9 @@ use crate::process::resident_bytes;
 
 /// How much more than the second quarter the last may take, in percent.
 const TOLERANCE: f64 = 5.0;
-/// Growth by less than this says nothing: a table of symbols, for one, is not tidied before it has 256 KiB, and gets a
-/// time stamp each second until then.
-const LITTLE: f64 = 65_536.0;
+/// Growth by less than this says nothing: a table of symbols is not tidied before it has 256 KiB, and how full it is on
+/// average in a quarter is chance when only a few tables fit in one.
+const LITTLE: f64 = 262_144.0;
 
 const COLUMNS: [&str; 5] = ["resident", "live", "store", "symbols", "live, at most"];
 

@@ -26,7 +26,7 @@ struct Scale {
 
 pub(crate) async fn run(is_short: bool) -> Result<()> {
     let scale = if is_short {
-        Scale { objects: 6_000, batch: 50, life: 4, relist_every: 30, cache: 16 << 10 }
+        Scale { objects: 12_000, batch: 50, life: 4, relist_every: 60, cache: 16 << 10 }
     } else {
         Scale { objects: 200_000, batch: 200, life: 10, relist_every: 100, cache: 64 << 10 }
     };

@@ -32,7 +32,7 @@ struct Scale {
 
 pub(crate) async fn run(is_short: bool) -> Result<()> {
     let scale = if is_short {
-        Scale { pods: 200, updates: 12_000, batch: 50, relist_every: 20, cache: 64 << 10 }
+        Scale { pods: 200, updates: 24_000, batch: 50, relist_every: 40, cache: 64 << 10 }
     } else {
         Scale { pods: 5_000, updates: 2_000_000, batch: 500, relist_every: 100, cache: 1 << 20 }
     };
