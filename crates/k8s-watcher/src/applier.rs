@@ -69,22 +69,20 @@ impl Applier {
         }
     }
 
-    fn take(&mut self, event: Event, origin: Origin) {
+    fn take(&mut self, event: Event, origin: Origin) -> bool {
         let decided = if origin == Origin::Live { self.held.admit(event) } else { Some((event, false)) };
-        if let Some((event, is_own)) = decided {
-            self.apply(event, origin, is_own);
-        }
+        decided.is_some_and(|(event, is_own)| self.apply(event, origin, is_own))
     }
 
-    /// Takes an event over; `is_own` if it is the echo of our own write.
-    fn apply(&mut self, event: Event, origin: Origin, is_own: bool) {
+    /// Takes an event over, unless what is kept is later, and says so; `is_own` if it is the echo of our own write.
+    fn apply(&mut self, event: Event, origin: Origin, is_own: bool) -> bool {
         let object = event.object();
         let is_outlived = self.outlived.end(object.namespace(), object.name());
         let origin = if is_outlived { Origin::List { from_scratch: true } } else { origin };
         let previous = self.writer.get(object.namespace(), object.name());
         if origin.is_stale(object, previous) {
             self.writer.touch(object.namespace(), object.name());
-            return;
+            return true;
         }
         let (transition, object) = match event {
             Event::Shown(object) => {
@@ -103,6 +101,7 @@ impl Applier {
             }
         };
         self.carry_out(transition, &object, origin, is_own);
+        false
     }
 
     /// What comes now may be later than what was held, and must not go before it.
@@ -167,21 +166,22 @@ impl Sink for Applier {
         self.writer.encoder()
     }
 
-    fn show(&mut self, object: Object, origin: Origin) {
-        self.take(Event::Shown(object), origin);
+    fn show(&mut self, object: Object, origin: Origin) -> bool {
+        self.take(Event::Shown(object), origin)
     }
 
-    fn hide(&mut self, object: Object, origin: Origin) {
-        self.take(Event::Gone(object), origin);
+    fn hide(&mut self, object: Object, origin: Origin) -> bool {
+        self.take(Event::Gone(object), origin)
     }
 
-    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) {
-        let Some((namespace, name)) = bad.name.as_deref().map(|name| (bad.namespace.as_deref(), name)) else { return };
+    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) -> bool {
+        let Some(name) = bad.name.as_deref() else { return false };
+        let namespace = bad.namespace.as_deref();
         if is_delete {
             let released = self.held.release_of(&ObjectKey::new(namespace, name));
             self.apply_released(released);
         }
-        let Some(kept) = self.writer.get(namespace, name) else { return };
+        let Some(kept) = self.writer.get(namespace, name) else { return false };
         let versions_hold = origin.versions_hold() && !self.outlived.has(namespace, name);
         let is_stale = versions_hold && is_before(bad.resource_version.as_deref(), Some(kept));
         if !is_delete || is_stale {
@@ -195,6 +195,7 @@ impl Sink for Applier {
             self.is_dirty = true;
             self.batch.push(Change::Deleted(last));
         }
+        is_stale
     }
 
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<()> {

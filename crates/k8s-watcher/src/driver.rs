@@ -6,6 +6,7 @@
 
 mod discovery;
 mod outlived;
+mod relisting;
 mod scope;
 mod sink;
 mod skipped;
@@ -19,6 +20,7 @@ use k8s_types::Object;
 use tokio::time::Instant;
 
 pub(crate) use self::outlived::Outlived;
+use self::relisting::Relisting;
 use self::scope::{Arrival, Scope, broken_of};
 pub(crate) use self::sink::{Origin, Sink, is_before};
 use self::skipped::Skipped;
@@ -175,8 +177,9 @@ impl<K: Sink> Driver<K> {
             }
             Frame::Error(failure) => self.step(at, Input::Error(&failure)),
             Frame::Bad { kind, bad } => {
-                self.skip(at, &bad, kind == EventKind::Deleted, self.origin(at));
-                self.step(at, Input::Undecodable { resource_version: bad.resource_version.as_deref() });
+                let resource_version = bad.resource_version.clone();
+                let input = Input::Undecodable { resource_version: resource_version.as_deref() };
+                self.step_with(at, input, Content::Bad(kind, bad));
             }
             // It may have been any event: asking again from the last version is the only way not to miss it.
             Frame::Unreadable(message) => {
@@ -221,13 +224,18 @@ impl<K: Sink> Driver<K> {
         let mut actions = std::mem::take(&mut self.actions);
         self.scopes[at].engine.step(input, Instant::now(), &mut actions);
         let mut content = content;
+        let mut is_set_back = false;
         for action in actions.drain(..) {
-            self.carry_out(at, action, &mut content);
+            is_set_back |= self.carry_out(at, action, &mut content);
         }
         self.actions = actions;
+        if is_set_back {
+            self.step(at, Input::SetBack);
+        }
     }
 
-    fn carry_out(&mut self, at: usize, action: Action, content: &mut Content) {
+    /// Carries an action out; says whether it has shown that history was set back.
+    fn carry_out(&mut self, at: usize, action: Action, content: &mut Content) -> bool {
         let scope = &mut self.scopes[at];
         match action {
             Action::List(query) => scope.list(&self.client, &self.requests, &query),
@@ -236,7 +244,7 @@ impl<K: Sink> Driver<K> {
             Action::Apply => self.apply(at, std::mem::replace(content, Content::None)),
             Action::Ignore => *content = Content::None,
             Action::BeginRelist { from_scratch } => {
-                scope.relist = Some(from_scratch);
+                scope.relist = Some(Relisting::new(from_scratch));
                 self.sink.begin_relist(scope.namespace.as_deref(), from_scratch);
             }
             Action::AbortRelist => {
@@ -244,13 +252,16 @@ impl<K: Sink> Driver<K> {
                 self.sink.abort_relist(scope.namespace.as_deref());
             }
             Action::FinishRelist { resource_version } => {
-                scope.relist = None;
+                let is_set_back = scope.relist.take().is_some_and(|relist| relist.is_set_back());
                 self.sink.finish_relist(scope.namespace.as_deref());
-                let was_loaded = std::mem::replace(&mut scope.is_loaded, true);
                 tracing::debug!(resource = %self.requests.gvr, namespace = scope.namespace, resource_version, "listed");
+                // What is from before is not the state that a sync promises.
+                let was_loaded = scope.is_loaded;
+                scope.is_loaded |= !is_set_back;
                 if !was_loaded && self.scopes.iter().all(|s| s.is_loaded) {
                     self.sink.loaded();
                 }
+                return is_set_back;
             }
             Action::Report(report) => self.report(at, report),
             Action::Recovered { failures } => {
@@ -262,11 +273,13 @@ impl<K: Sink> Driver<K> {
                 self.scopes.iter_mut().for_each(|s| s.engine.refuse_streaming());
             }
         }
+        false
     }
 
     /// How what comes now in a scope comes.
     fn origin(&self, at: usize) -> Origin {
-        self.scopes[at].relist.map_or(Origin::Live, |from_scratch| Origin::List { from_scratch })
+        let relist = self.scopes[at].relist.as_ref();
+        relist.map_or(Origin::Live, |relist| Origin::List { from_scratch: relist.from_scratch })
     }
 
     fn apply(&mut self, at: usize, content: Content) {
@@ -282,6 +295,7 @@ impl<K: Sink> Driver<K> {
                     EventKind::Deleted => self.hide(at, object, origin),
                 }
             }
+            Content::Bad(kind, bad) => self.skip(at, &bad, kind == EventKind::Deleted, origin),
             Content::Page(page) => {
                 page.bad.iter().for_each(|bad| self.skip(at, bad, false, origin));
                 page.objects.into_iter().for_each(|object| self.show(at, object, origin));
@@ -295,20 +309,31 @@ impl<K: Sink> Driver<K> {
             return self.skipped.record(&self.requests.gvr, &BadObject::foreign(&object), false);
         }
         self.skipped.recovered(&object);
-        self.sink.show(object, origin);
+        let is_older = self.sink.show(object.clone(), origin);
+        self.note(at, object.namespace(), object.name(), is_older);
     }
 
     fn hide(&mut self, at: usize, object: Object, origin: Origin) {
         if self.covers(at, object.namespace()) {
             self.skipped.recovered(&object);
-            self.sink.hide(object, origin);
+            let is_older = self.sink.hide(object.clone(), origin);
+            self.note(at, object.namespace(), object.name(), is_older);
         }
     }
 
     fn skip(&mut self, at: usize, bad: &BadObject, is_delete: bool, origin: Origin) {
         self.skipped.record(&self.requests.gvr, bad, is_delete);
         if self.covers(at, bad.namespace.as_deref()) {
-            self.sink.skip(bad, is_delete, origin);
+            let is_older = self.sink.skip(bad, is_delete, origin);
+            if let Some(name) = &bad.name {
+                self.note(at, bad.namespace.as_deref(), name, is_older);
+            }
+        }
+    }
+
+    fn note(&mut self, at: usize, namespace: Option<&str>, name: &str, is_older: bool) {
+        if let Some(relist) = &mut self.scopes[at].relist {
+            relist.shown(namespace, name, is_older);
         }
     }
 
@@ -377,6 +402,8 @@ async fn reached(moment: Option<Instant>) {
 enum Content {
     None,
     Event(EventKind, Object),
+    /// An event that cannot be decoded.
+    Bad(EventKind, BadObject),
     Page(Page),
 }
 

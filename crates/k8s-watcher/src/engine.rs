@@ -17,6 +17,9 @@
 //! - **Where a watch resumes** is a version that came from the server: a finished list's, an
 //!   event's, a bookmark's. It moves forward only; a version *below* it means that history was
 //!   set back (a restore from a backup), which is reported and answered by a list from scratch.
+//!   So does a list that is not below it and yet shows an object in a state from before the one
+//!   that is kept: versions were raised with the restore, as etcd's `--bump-revision` does. The
+//!   driver finds that out ([`Input::SetBack`]).
 //!   An event *at* the resume version is let through without moving it: applying an object
 //!   twice changes nothing, and a server whose deletes carry the object's last version means it.
 //! - **A full list** is asked "not older than" anything seen before, so that a lagging replica
@@ -48,7 +51,7 @@
 //! - Every arrival of body bytes calls [`Engine::touch`]; [`Engine::deadline`] is asked again
 //!   after each input, and [`Input::Tick`] given when it has come. Bytes that are there already
 //!   go first, or a slow reader takes its own slowness for silence.
-//! - Each page and event is answered by exactly one [`Action::Apply`] or [`Action::Ignore`].
+//! - Each page and event, decodable or not, is answered by exactly one [`Action::Apply`] or [`Action::Ignore`].
 
 mod backoff;
 mod config;
@@ -101,7 +104,8 @@ pub(crate) struct Engine {
     rejected: u32,
     /// Watches in a row that opened and said nothing.
     silent: u32,
-    /// Silence is strange: no watch has gone without a bookmark for too long since the last bookmark.
+    /// Silence is strange: no watch has gone without a bookmark for too long since the last one that was not a watch's
+    /// last word.
     expects_bookmarks: bool,
     /// Since when the server says that it is behind.
     behind_since: Option<Instant>,
@@ -194,6 +198,7 @@ impl Engine {
                 self.heard(now);
                 self.on_undecodable(resource_version.unwrap_or_default(), now, out);
             }
+            Input::SetBack => self.on_set_back(now, out),
             Input::StreamEnd => self.on_stream_end(now, out),
             Input::TransportError { broken, message } => {
                 self.on_problem(Problem::from_transport(broken, message), now, out);

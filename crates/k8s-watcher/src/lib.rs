@@ -103,6 +103,7 @@ mod handle;
 mod metrics;
 mod notify;
 mod plan;
+mod running;
 mod self_write;
 mod single;
 mod status;
@@ -119,6 +120,7 @@ pub use group::{Deadline, GroupError, MemberProgress, SyncGroup};
 pub use handle::WatcherHandle;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
+pub use running::Running;
 pub use self_write::{SelfWrites, WriteInFlight};
 pub use single::{RunningSingleWatcher, SingleWatcher, SingleWatcherBuilder, SingleWatcherHandle};
 pub use status::{ErrorClass, Failures, Phase, Status, Verb, WatchError};

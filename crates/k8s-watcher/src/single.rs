@@ -15,7 +15,6 @@ use k8s_types::{ConfigError, Object, SingleWatcherConfig};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 pub use self::handle::SingleWatcherHandle;
 use self::news::News;
@@ -26,6 +25,7 @@ use crate::control::Control;
 use crate::driver::Driver;
 use crate::group::{Gate, SyncGroup};
 use crate::plan::SinglePlan;
+use crate::running::{Running, side_by_side};
 
 /// Puts together what a [`SingleWatcher`] needs besides its configuration.
 #[must_use = "a builder does nothing until `build` or `spawn`"]
@@ -92,13 +92,8 @@ pub struct SingleWatcher {
     ending: Ending,
 }
 
-/// A [`SingleWatcher`] that runs on a task of its own. Dropping it ends the watcher at once;
-/// [`shutdown`](Self::shutdown) ends it in good order.
-#[must_use = "dropping it ends the watcher"]
-pub struct RunningSingleWatcher {
-    handle: SingleWatcherHandle,
-    task: AbortOnDropHandle<()>,
-}
+/// A [`SingleWatcher`] that runs on a task of its own.
+pub type RunningSingleWatcher = Running<SingleWatcherHandle>;
 
 /// What the parts of a watcher have in common.
 struct Shared {
@@ -131,23 +126,11 @@ impl SingleWatcher {
     /// blocking thread runs to its end).
     pub async fn run(self, token: CancellationToken) {
         let Self { driver, notifier, ending, .. } = self;
-        let stop = ending.0.control.stop.clone();
-        let forward = async {
-            token.cancelled().await;
-            stop.cancel();
-            std::future::pending::<()>().await;
+        let reading = async {
+            driver.run().await;
+            ending.0.ended.cancel();
         };
-        let work = async {
-            let reading = async {
-                driver.run().await;
-                ending.0.ended.cancel();
-            };
-            tokio::join!(reading, notifier.run());
-        };
-        tokio::select! {
-            () = work => {}
-            () = forward => {}
-        }
+        side_by_side(token, ending.0.control.stop.clone(), reading, notifier.run()).await;
     }
 
     /// Runs the watcher on a task of the current tokio runtime.
@@ -157,42 +140,8 @@ impl SingleWatcher {
     /// Outside a tokio runtime, as `tokio::spawn`.
     #[track_caller]
     pub fn spawn(self) -> RunningSingleWatcher {
-        let handle = self.handle.clone();
-        let task = AbortOnDropHandle::new(tokio::spawn(self.run(CancellationToken::new())));
-        RunningSingleWatcher { handle, task }
-    }
-}
-
-impl RunningSingleWatcher {
-    /// The handle, to keep beyond this value.
-    pub fn handle(&self) -> &SingleWatcherHandle {
-        &self.handle
-    }
-
-    /// Asks the watcher to end and waits until the last callback has returned.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future ends the watcher at once, as dropping the watcher does.
-    pub async fn shutdown(self) {
-        self.handle.stop();
-        self.join().await;
-    }
-
-    /// Waits until the watcher has ended by itself, after [`stop`](SingleWatcherHandle::stop).
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future ends the watcher at once, as dropping the watcher does.
-    pub async fn join(self) {
-        // The task cannot panic: user code runs elsewhere. When its runtime shuts down it is cancelled.
-        let _ = self.task.await;
-    }
-
-    /// Leaves the watcher running until its runtime ends or [`stop`](SingleWatcherHandle::stop) is called.
-    pub fn detach(self) -> SingleWatcherHandle {
-        self.task.detach();
-        self.handle
+        let (handle, stop) = (self.handle.clone(), self.ending.0.control.stop.clone());
+        Running::spawn(handle, stop, self.run(CancellationToken::new()))
     }
 }
 
@@ -321,14 +270,6 @@ impl Deref for SingleWatcher {
     }
 }
 
-impl Deref for RunningSingleWatcher {
-    type Target = SingleWatcherHandle;
-
-    fn deref(&self) -> &SingleWatcherHandle {
-        &self.handle
-    }
-}
-
 impl fmt::Debug for SingleWatcherBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SingleWatcherBuilder").field("config", &self.config).finish_non_exhaustive()
@@ -338,11 +279,5 @@ impl fmt::Debug for SingleWatcherBuilder {
 impl fmt::Debug for SingleWatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SingleWatcher").field("handle", &self.handle).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for RunningSingleWatcher {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunningSingleWatcher").field("handle", &self.handle).finish_non_exhaustive()
     }
 }

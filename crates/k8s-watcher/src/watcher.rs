@@ -9,7 +9,6 @@ use k8s_client::Client;
 use k8s_store::{MemoryStore, Writer, memory_store};
 use k8s_types::{ConfigError, SelfWriteFilter, WatcherConfig};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::applier::Applier;
 use crate::cache_link::CacheLink;
@@ -21,6 +20,7 @@ use crate::group::{Gate, SyncGroup};
 use crate::handle::{Shared, WatcherHandle};
 use crate::notify::{Callbacks, Mailbox, Notifier};
 use crate::plan::Plan;
+use crate::running::{Running, side_by_side};
 
 /// Puts together what a [`Watcher`] needs besides its configuration: callbacks, and a filter for own writes.
 #[must_use = "a builder does nothing until `build` or `spawn`"]
@@ -59,13 +59,8 @@ pub struct Watcher<S = MemoryStore> {
     ending: Ending,
 }
 
-/// A watcher that runs on a task of its own. Dropping it ends the watcher at once and loses what no callback was
-/// told yet; [`shutdown`](Self::shutdown) ends it in good order.
-#[must_use = "dropping it ends the watcher"]
-pub struct RunningWatcher<S = MemoryStore> {
-    handle: WatcherHandle<S>,
-    task: AbortOnDropHandle<()>,
-}
+/// A [`Watcher`] that runs on a task of its own.
+pub type RunningWatcher<S = MemoryStore> = Running<WatcherHandle<S>>;
 
 impl Watcher {
     /// Begins a watcher of the objects that `config` describes.
@@ -133,24 +128,11 @@ impl<S: Clone + Send + Sync + 'static> Watcher<S> {
     /// blocking thread runs to its end), and what was collected since the last callback is not delivered.
     pub async fn run(self, token: CancellationToken) {
         let Self { driver, notifier, ending, .. } = self;
-        let stop = ending.0.control.stop.clone();
-        let forward = async {
-            token.cancelled().await;
-            stop.cancel();
-            // The other two end by themselves now.
-            std::future::pending::<()>().await;
+        let reading = async {
+            driver.run().await;
+            ending.0.mailbox.close();
         };
-        let work = async {
-            let reading = async {
-                driver.run().await;
-                ending.0.mailbox.close();
-            };
-            tokio::join!(reading, notifier.run());
-        };
-        tokio::select! {
-            () = work => {}
-            () = forward => {}
-        }
+        side_by_side(token, ending.0.control.stop.clone(), reading, notifier.run()).await;
     }
 
     /// Runs the watcher on a task of the current tokio runtime.
@@ -160,43 +142,8 @@ impl<S: Clone + Send + Sync + 'static> Watcher<S> {
     /// Outside a tokio runtime, as `tokio::spawn`.
     #[track_caller]
     pub fn spawn(self) -> RunningWatcher<S> {
-        let handle = self.handle.clone();
-        let task = AbortOnDropHandle::new(tokio::spawn(self.run(CancellationToken::new())));
-        RunningWatcher { handle, task }
-    }
-}
-
-impl<S> RunningWatcher<S> {
-    /// The handle, to keep beyond this value.
-    pub fn handle(&self) -> &WatcherHandle<S> {
-        &self.handle
-    }
-
-    /// Asks the watcher to end, waits until it has told its callbacks what they had not heard, and until the last
-    /// callback has returned.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future ends the watcher at once, as dropping the watcher does.
-    pub async fn shutdown(self) {
-        self.handle.stop();
-        self.join().await;
-    }
-
-    /// Waits until the watcher has ended by itself, after [`stop`](WatcherHandle::stop).
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future ends the watcher at once, as dropping the watcher does.
-    pub async fn join(self) {
-        // The task cannot panic: user code runs elsewhere. When its runtime shuts down it is cancelled.
-        let _ = self.task.await;
-    }
-
-    /// Leaves the watcher running until its runtime ends or [`stop`](WatcherHandle::stop) is called.
-    pub fn detach(self) -> WatcherHandle<S> {
-        self.task.detach();
-        self.handle
+        let (handle, stop) = (self.handle.clone(), self.ending.0.control.stop.clone());
+        Running::spawn(handle, stop, self.run(CancellationToken::new()))
     }
 }
 
@@ -351,14 +298,6 @@ impl<S> Deref for Watcher<S> {
     }
 }
 
-impl<S> Deref for RunningWatcher<S> {
-    type Target = WatcherHandle<S>;
-
-    fn deref(&self) -> &WatcherHandle<S> {
-        &self.handle
-    }
-}
-
 impl<S> fmt::Debug for WatcherBuilder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WatcherBuilder").field("config", &self.config).finish_non_exhaustive()
@@ -368,11 +307,5 @@ impl<S> fmt::Debug for WatcherBuilder<S> {
 impl<S> fmt::Debug for Watcher<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watcher").field("handle", &self.handle).finish_non_exhaustive()
-    }
-}
-
-impl<S> fmt::Debug for RunningWatcher<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunningWatcher").field("handle", &self.handle).finish_non_exhaustive()
     }
 }

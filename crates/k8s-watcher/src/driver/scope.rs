@@ -13,6 +13,7 @@ use k8s_types::ApiStatus;
 use kube::client::Body;
 use tokio::time::{Instant, Sleep};
 
+use super::relisting::Relisting;
 use crate::engine::{Broken, Engine, ListQuery, WatchQuery};
 use crate::frame::{FrameError, Items, Lines, Page};
 use crate::plan::Requests;
@@ -31,14 +32,11 @@ pub(super) struct Scope {
     pub(super) engine: Engine,
     request: Outstanding,
     timer: Option<Pin<Box<Sleep>>>,
-    /// A full list is under way; whether it may take the store back to lower versions.
-    pub(super) relist: Option<FromScratch>,
+    /// A full list is under way.
+    pub(super) relist: Option<Relisting>,
     /// The first full list is complete.
     pub(super) is_loaded: bool,
 }
-
-/// Whether versions of before mean nothing any more.
-pub(super) type FromScratch = bool;
 
 /// The request that is out, as far as its answer has come.
 enum Outstanding {

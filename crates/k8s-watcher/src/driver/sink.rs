@@ -15,16 +15,17 @@ pub(crate) trait Sink: Send + 'static {
     /// The encoder of the objects that are given to [`show`](Self::show) and [`hide`](Self::hide).
     fn encoder(&mut self) -> &mut Encoder;
 
-    /// The server shows an object.
-    fn show(&mut self, object: Object, origin: Origin);
+    /// The server shows an object; says whether what is kept of it is later, and stays.
+    fn show(&mut self, object: Object, origin: Origin) -> bool;
 
     /// The server says that an object is gone. That may be older than what is known: the watch after a list begins
-    /// at the version of its first page.
-    fn hide(&mut self, object: Object, origin: Origin);
+    /// at the version of its first page. Says whether what is kept of it is later, and stays.
+    fn hide(&mut self, object: Object, origin: Origin) -> bool;
 
     /// The server shows an object that cannot be held: the last good state stays, unless it is deleted. What comes
-    /// next of it is not measured by that state's version if `origin` says that it is from before a restore.
-    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin);
+    /// next of it is not measured by that state's version if `origin` says that it is from before a restore. Says
+    /// whether what is kept of it is later.
+    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) -> bool;
 
     /// A full list begins, of a namespace or of everything; `from_scratch` if versions of before mean nothing any more.
     fn begin_relist(&mut self, namespace: Option<&str>, from_scratch: bool);

@@ -70,11 +70,11 @@ impl EngineConfig {
         self.response_limit.min(self.idle_limit)
     }
 
-    /// How long a watch shall be kept open, at least, where the server sends no bookmarks: up to twice this is less
-    /// than the idle limit. None where the limit is so short that such watches would not count as healthy.
+    /// How long a watch shall be kept open, at least, where bookmarks do not come within the idle limit: up to twice
+    /// this is less than the limit. None where that is less than a second, in which the server is asked.
     pub(super) fn brief_watch(&self) -> Option<Duration> {
         let least = self.idle_limit.mul_f64(0.375);
-        (least >= self.healthy_after).then(|| least.min(self.watch_timeout))
+        (least >= Duration::from_secs(1)).then(|| least.min(self.watch_timeout))
     }
 
     pub(super) fn silence_limit(&self) -> Duration {

@@ -67,10 +67,15 @@ impl Engine {
             }
             _ => {}
         }
-        // An idle watch took its time already; everything else waits from the failure on.
+        // An idle watch took its time already, and where the limit is short there may be nothing to hear of: to wait
+        // longer each time would be to look away. Everything else waits from the failure on.
         let idle = problem.class == ErrorClass::Idle && request.opened.is_some();
-        let from = if idle { request.sent } else { now };
-        let at = self.retry_at(from, problem, now).max(now);
+        let at = if idle {
+            self.failures = self.failures.saturating_add(1);
+            later(request.sent, self.backoff.step(0)).max(now)
+        } else {
+            self.retry_at(problem, now)
+        };
         let mut next = Next::Watch;
         match problem.class {
             ErrorClass::Rejected => {
@@ -134,7 +139,7 @@ impl Engine {
             ErrorClass::Connection if problem.origin == Origin::Body => self.count_stream_failure(),
             _ => {}
         }
-        let at = self.retry_at(now, problem, now);
+        let at = self.retry_at(problem, now);
         self.report_and_schedule(Verb::Watch, problem, Next::List, at, now, out);
     }
 
@@ -175,7 +180,12 @@ impl Engine {
             ErrorClass::Connection | ErrorClass::Idle | ErrorClass::Server => self.clear_suspicion(),
             _ => {}
         }
-        let at = self.retry_at(now, problem, now);
+        if let Some(relist) = &mut self.relist
+            && relist.token_failed_for_good()
+        {
+            self.abort_relist(out);
+        }
+        let at = self.retry_at(problem, now);
         self.report_and_schedule(Verb::List, problem, Next::List, at, now, out);
     }
 
@@ -211,12 +221,11 @@ impl Engine {
 
     // === pace ===
 
-    /// Counts a failure and says when the next attempt is due: a step after `from`, and not
-    /// before the server wants it.
-    fn retry_at(&mut self, from: Instant, problem: &Problem, now: Instant) -> Instant {
+    /// Counts a failure and says when the next attempt is due: after a step, and not before the server wants it.
+    fn retry_at(&mut self, problem: &Problem, now: Instant) -> Instant {
         let step = self.backoff.step(self.failures);
         self.failures = self.failures.saturating_add(1);
-        let at = later(from, step);
+        let at = later(now, step);
         match problem.retry_after {
             Some(asked) => at.max(later(now, self.backoff.retry_after(asked))),
             None => at,

@@ -9,6 +9,8 @@ use super::*;
 const STREAM_ATTEMPTS: u32 = 5;
 /// A stream that ends by itself before its mark so often is taken for an ignored flag.
 const EARLY_ENDS: u32 = 2;
+/// After so many failures of one page the list begins again: its token may be what is wrong.
+const PAGE_ATTEMPTS: u32 = 5;
 /// A list that leads back so often to a page that was read is taken for a mistake.
 const STALLED_PAGES: u32 = 8;
 /// So many expired lists in a row are forgiven before pages get bigger, and lists thus shorter.
@@ -34,6 +36,8 @@ pub(super) struct Relist {
     /// A token that was given, to find out when it is given again, and how often it was.
     landmark: Option<String>,
     stalled: u32,
+    /// How often the next page was asked for and failed.
+    page_failures: u32,
     /// How many continue tokens have expired.
     pub(super) expiries: u32,
     /// In pages until it is complete.
@@ -53,6 +57,12 @@ impl Relist {
 
     pub(super) fn is_continuing(&self) -> bool {
         self.token.is_some()
+    }
+
+    /// Counts a failure of a page; says whether it is time to do without its token.
+    pub(super) fn token_failed_for_good(&mut self) -> bool {
+        self.page_failures += u32::from(self.is_continuing());
+        self.page_failures >= PAGE_ATTEMPTS
     }
 }
 
@@ -153,6 +163,7 @@ impl Engine {
         relist.token = None;
         relist.landmark = None;
         relist.stalled = 0;
+        relist.page_failures = 0;
         if let Some(version) = relist.version.take()
             && is_usable(&version)
             && !relist.seen.as_deref().is_some_and(|seen| is_before(&version, seen))
@@ -233,6 +244,7 @@ impl Engine {
         let Some(relist) = &mut self.relist else { return };
         relist.pages = relist.pages.saturating_add(1);
         relist.items += items as u64;
+        relist.page_failures = 0;
         relist.token = token.map(str::to_owned);
         // Pages of one list have one version; if not, the lowest is the one to resume from.
         let first = relist.version.get_or_insert_with(|| version.to_owned()).clone();

@@ -57,9 +57,12 @@ pub(crate) enum Input<'a> {
     },
     /// An ERROR event.
     Error(&'a ApiStatus),
-    /// One event or object that cannot be decoded. It never stops the rest; its version, if it
-    /// could be read, counts like any other.
+    /// One event that cannot be decoded. It never stops the rest; its version, if it could be read,
+    /// counts like any other, and the answer is as for one that can be.
     Undecodable { resource_version: Option<&'a str> },
+    /// The list that was just finished showed objects in a state from before what is kept of them,
+    /// though its version is not from before: history was set back, and versions raised above it.
+    SetBack,
     /// The body of a watch ended as it should; the request is over.
     StreamEnd,
     /// The request is over because it broke. The message must not hold credentials or bodies.

@@ -11,6 +11,10 @@ const SILENT_WATCHES: u32 = 2;
 /// Empty watches in a row after which it is worth a report.
 const EMPTY_WATCHES: u32 = 3;
 
+/// How long before the end that it was asked for a server may send a last bookmark: kube-apiserver does two seconds
+/// before.
+const LAST_WORD: Duration = Duration::from_secs(5);
+
 /// What a version means to the resume version.
 enum Move {
     /// It is the new resume version.
@@ -54,7 +58,7 @@ impl Engine {
         match self.open_kind() {
             Some(RequestKind::Stream) => self.on_initial_bookmark(version, marked, now, out),
             Some(RequestKind::Watch) => {
-                self.expects_bookmarks = true;
+                self.expects_bookmarks |= !self.is_about_to_end(now);
                 if let Move::Back = self.advance(version, now, out) {
                     self.on_backwards("a bookmark", version, now, out);
                 }
@@ -64,18 +68,31 @@ impl Engine {
     }
 
     pub(super) fn on_undecodable(&mut self, version: &str, now: Instant, out: &mut Vec<Action>) {
-        if let Some(RequestKind::Watch) = self.open_kind()
-            && let Move::Back = self.advance(version, now, out)
-        {
-            self.on_backwards("an undecodable event", version, now, out);
+        match self.open_kind() {
+            Some(RequestKind::Stream) => out.push(Action::Apply),
+            Some(RequestKind::Watch) => match self.advance(version, now, out) {
+                Move::Forward | Move::Stay => out.push(Action::Apply),
+                Move::Back => {
+                    out.push(Action::Ignore);
+                    self.on_backwards("an undecodable event", version, now, out);
+                }
+            },
+            _ => out.push(Action::Ignore),
         }
     }
 
+    fn kind(&self) -> Option<RequestKind> {
+        if let State::Active(request) = &self.state { Some(request.kind) } else { None }
+    }
+
     fn open_kind(&self) -> Option<RequestKind> {
-        match &self.state {
-            State::Active(request) if request.opened.is_some() => Some(request.kind),
-            _ => None,
-        }
+        self.kind().filter(|_| self.is_open())
+    }
+
+    /// Whether the watch is as good as over: a bookmark then is the server's last word, and says nothing of how often
+    /// a longer one would have one.
+    fn is_about_to_end(&self, now: Instant) -> bool {
+        matches!(&self.state, State::Active(request) if request.ends_by <= later(now, LAST_WORD))
     }
 
     /// Takes note of a version that came on the open watch. Moving forward is progress, and ends
@@ -116,11 +133,23 @@ impl Engine {
             "{what} has version {version}, but the watch was at {}",
             self.resume.as_deref().unwrap_or_default()
         );
+        self.break_with_history(Verb::Watch, &message, now, out);
+    }
+
+    pub(super) fn on_set_back(&mut self, now: Instant, out: &mut Vec<Action>) {
+        if let Some(RequestKind::Watch) = self.kind() {
+            let message = "the list shows objects as they were before what had been seen of them";
+            self.break_with_history(Verb::List, message, now, out);
+        }
+    }
+
+    /// Gives the watch up, and all that is known with it.
+    fn break_with_history(&mut self, verb: Verb, message: &str, now: Instant, out: &mut Vec<Action>) {
         self.settle(now);
         self.state = State::Idle;
         out.push(Action::CancelRequest);
-        let problem = Problem::own(ErrorClass::Backwards, Origin::Body, &message);
-        self.start_over(Verb::Watch, &problem, now, out);
+        let problem = Problem::own(ErrorClass::Backwards, Origin::Body, message);
+        self.start_over(verb, &problem, now, out);
     }
 
     // === ends ===

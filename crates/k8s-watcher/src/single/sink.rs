@@ -115,32 +115,35 @@ impl Sink for SingleSink {
         &mut self.encoder
     }
 
-    fn show(&mut self, object: Object, origin: Origin) {
+    fn show(&mut self, object: Object, origin: Origin) -> bool {
         if !self.is_it(object.namespace(), object.name()) {
-            return;
+            return false;
         }
         self.seen = true;
         let origin = self.origin_of_shown(origin);
-        if !origin.is_stale(&object, self.current.as_ref()) {
+        let is_stale = origin.is_stale(&object, self.current.as_ref());
+        if !is_stale {
             let proof = Proof { version: origin.versions_hold(), content: true };
             self.carry_out(shown(self.current.as_ref(), object, true, proof));
         }
+        is_stale
     }
 
-    fn hide(&mut self, object: Object, origin: Origin) {
+    fn hide(&mut self, object: Object, origin: Origin) -> bool {
         if !self.is_it(object.namespace(), object.name()) {
-            return;
+            return false;
         }
         let origin = self.origin_of_shown(origin);
-        if !origin.is_stale(&object, self.current.as_ref()) {
+        let is_stale = origin.is_stale(&object, self.current.as_ref());
+        if !is_stale {
             self.carry_out(gone(self.current.as_ref(), Some(object)));
         }
+        is_stale
     }
 
-    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) {
-        let Some(name) = &bad.name else { return };
-        if !self.is_it(bad.namespace.as_deref(), name) {
-            return;
+    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) -> bool {
+        if !bad.name.as_deref().is_some_and(|name| self.is_it(bad.namespace.as_deref(), name)) {
+            return false;
         }
         self.seen = true;
         self.is_outlived |= !origin.versions_hold();
@@ -148,6 +151,7 @@ impl Sink for SingleSink {
         if is_delete && !is_stale {
             self.carry_out(gone(self.current.as_ref(), None));
         }
+        is_stale
     }
 
     fn begin_relist(&mut self, _namespace: Option<&str>, _from_scratch: bool) {

@@ -197,6 +197,27 @@ async fn the_cache_comes_before_the_callbacks_and_is_checked() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn c27_a_restore_with_raised_versions_brings_the_old_object_and_no_endless_reads() {
+    let at = |version: u64, token: &str| {
+        let mut object = secret("a", "one", token);
+        object["metadata"]["resourceVersion"] = version.to_string().into();
+        object
+    };
+    let server = fake().revision(1_200).start().await.unwrap();
+    server.restart_at(1_200, [at(1_150, "lost")]).unwrap();
+    let watcher = Watcher::builder(server.client(), by_team()).cached(CacheConfig::default()).spawn().unwrap();
+    watcher.wait_for_sync(LONG).await.unwrap();
+    let read = async || {
+        let found = watcher.store().by_name(Some("shop"), "a").await.unwrap();
+        tokens(found.as_slice())
+    };
+    assert_eq!(read().await, ["lost"]);
+    server.restart_at(1_000_000, [at(950, "backup")]).unwrap();
+    settle(secs(30)).await;
+    assert_eq!(read().await, ["backup"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn c27_what_was_read_before_the_first_list_does_not_outlive_a_restore() {
     let server = fake().revision(1_000).object(secret("a", "one", "1")).start().await.unwrap();
     server.faults().on(List::of(SECRETS)).times(1).status(503);

@@ -127,6 +127,21 @@ async fn c09_retry_after_is_waited_for_and_the_same_request_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn c17_after_ten_quiet_minutes_a_change_is_still_heard_of_within_a_short_idle_limit() {
+    let server = server(many(1)).await;
+    let (watcher, _) = watching(&server, config().idle_limit(secs(5))).await;
+    for minute in 0..10 {
+        settle(secs(60)).await;
+        assert!(watcher.is_healthy(secs(12)), "after {minute} minutes: {:?}", watcher.status());
+    }
+    let begin = tokio::time::Instant::now();
+    server.apply(config_map("b", "x")).unwrap();
+    eventually(&watcher, "b", |s| s.len() == 2).await;
+    assert!(begin.elapsed() <= secs(6), "{:?}", begin.elapsed());
+    assert_eq!(watcher.status().relists, 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn c17_a_connection_that_dies_without_a_word_is_opened_again_within_the_idle_limit() {
     for (limit, within) in [(Some(secs(5)), secs(6)), (None, secs(360))] {
         let server = server(many(1)).await;

@@ -2,7 +2,7 @@
 
 use k8s_fake_apiserver::{FakeApiServer, List, Status, Watch};
 use k8s_types::Change;
-use k8s_watcher::{ErrorClass, Watcher};
+use k8s_watcher::{ErrorClass, Phase, Watcher};
 use serde_json::json;
 use tower::Service;
 
@@ -163,6 +163,76 @@ async fn c27_a_cluster_restored_from_a_backup_is_noticed_and_reported() {
     // The watch goes on from there.
     server.apply(config_map("new", "x")).unwrap();
     same_as_served(&watcher, &server).await;
+}
+
+/// An object as it is in a backup.
+fn at(version: u64, mut object: serde_json::Value) -> serde_json::Value {
+    object["metadata"]["resourceVersion"] = version.to_string().into();
+    object["metadata"]["uid"] = object["metadata"]["name"].clone();
+    object
+}
+
+#[tokio::test(start_paused = true)]
+async fn c27_a_restore_with_raised_versions_takes_objects_back_all_the_same() {
+    // As `etcdutl snapshot restore --bump-revision --mark-compacted`: what was written after the backup is undone, all
+    // versions to come are higher than any that was seen, and every watch has to begin anew.
+    let a = || at(900, config_map("a", "same"));
+    for config in [config(), paged()] {
+        let server = fake().revision(1_200).start().await.unwrap();
+        let lost = at(1_150, config_map("b", "lost"));
+        server.restart_at(1_200, [a(), lost, at(1_160, config_map("d", "lost"))]).unwrap();
+        let (watcher, record) = watching(&server, config).await;
+        let mut changes = watcher.changes();
+        changes.next().await.unwrap();
+        let backup = [a(), at(950, config_map("b", "backup")), at(940, config_map("c", "backup"))];
+        server.restart_at(1_000_000, backup).unwrap();
+        settle(secs(30)).await;
+        same_as_served(&watcher, &server).await;
+        assert_eq!(names(&watcher), ["a", "b", "c"]);
+        assert_eq!(label(&watcher, "b").as_deref(), Some("backup"));
+        assert_eq!(watcher.store().get(["shop", "lost"]).unwrap().len(), 0);
+        assert_eq!(watcher.store().get(["shop", "backup"]).unwrap().len(), 2);
+        assert_eq!(record.totals(), (1, 1, 1));
+        let batch = changes.next().await.unwrap();
+        assert_eq!((batch.stats.created, batch.stats.modified, batch.stats.deleted), (1, 1, 1));
+        let status = watcher.status();
+        assert_eq!(status.last_watch_error.unwrap().class, ErrorClass::Backwards);
+        assert_eq!((status.relists, status.phase), (2, Phase::Watching));
+        server.apply(config_map("b", "later")).unwrap();
+        same_as_served(&watcher, &server).await;
+        // What was believed of `b` is over: the next full list is one like any other.
+        watcher.relist();
+        settle(secs(30)).await;
+        assert_eq!(watcher.status().relists, 3);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c27_initial_events_that_lag_and_catch_up_are_no_restore() {
+    let server = server([]).await;
+    let a = |version: u64, value: &str| json!({"type": "ADDED", "object": at(version, config_map("a", value))});
+    let bookmark = |version: u64| {
+        json!({"type": "BOOKMARK", "object": {"kind": "ConfigMap", "metadata": {
+            "resourceVersion": version.to_string(), "annotations": {"k8s.io/initial-events-end": "true"},
+        }}})
+    };
+    server.advance(1_000);
+    let known = server.revision();
+    for (nth, lines) in [
+        (1, vec![a(known, "known"), bookmark(known)]),
+        (2, vec![a(known - 100, "before"), a(known + 5, "after"), bookmark(known + 5)]),
+    ] {
+        for line in lines {
+            server.faults().on(Watch::of(MAPS)).nth(nth).line(line.to_string());
+        }
+    }
+    let (watcher, record) = watching(&server, config()).await;
+    server.advance(10);
+    watcher.relist();
+    settle(secs(10)).await;
+    assert_eq!(label(&watcher, "a").as_deref(), Some("after"));
+    assert_eq!((record.totals(), watcher.status().relists), ((0, 1, 0), 1));
+    assert!(watcher.last_watch_error().is_none(), "{:?}", watcher.last_watch_error());
 }
 
 #[tokio::test(start_paused = true)]

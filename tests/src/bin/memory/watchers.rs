@@ -9,7 +9,7 @@ use k8s_informer::client::{Client, ClientConfig};
 use k8s_informer::store::{CacheConfig, StoreBytes};
 use k8s_informer::types::{Backoff, SingleWatcherConfig, WatcherConfig};
 use k8s_informer::watcher::{
-    Deadline, Phase, RunningSingleWatcher, RunningWatcher, SingleWatcher, Status, SyncGroup, Watcher,
+    Deadline, Phase, Running, SingleWatcher, SingleWatcherHandle, Status, SyncGroup, Watcher, WatcherHandle,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -230,24 +230,18 @@ impl<R> Default for Slot<R> {
 
 /// What the kinds of watchers have in common here.
 trait Life: Send + Sized + 'static {
-    type Running: RunningLife;
+    type Handle: Send + 'static;
 
     fn statuses(&self) -> watch::Receiver<Status>;
     /// Something that reads to the end of the watcher, if there is such a thing.
     fn listen(&self) -> JoinSet<()>;
-    fn start(self) -> Self::Running;
+    fn start(self) -> Running<Self::Handle>;
     fn run_until(self, token: CancellationToken) -> impl Future<Output = ()> + Send;
-}
-
-trait RunningLife: Send + 'static {
-    fn stop(&self);
-    fn detach_and_stop(self);
-    fn shut_down(self) -> impl Future<Output = ()> + Send;
-    fn join(self) -> impl Future<Output = ()> + Send;
+    fn stop(handle: &Self::Handle);
 }
 
 impl<S: Clone + Send + Sync + 'static> Life for Watcher<S> {
-    type Running = RunningWatcher<S>;
+    type Handle = WatcherHandle<S>;
 
     fn statuses(&self) -> watch::Receiver<Status> {
         self.status_changes()
@@ -262,17 +256,21 @@ impl<S: Clone + Send + Sync + 'static> Life for Watcher<S> {
         listeners
     }
 
-    fn start(self) -> RunningWatcher<S> {
+    fn start(self) -> Running<Self::Handle> {
         self.spawn()
     }
 
     fn run_until(self, token: CancellationToken) -> impl Future<Output = ()> + Send {
         self.run(token)
     }
+
+    fn stop(handle: &Self::Handle) {
+        handle.stop();
+    }
 }
 
 impl Life for SingleWatcher {
-    type Running = RunningSingleWatcher;
+    type Handle = SingleWatcherHandle;
 
     fn statuses(&self) -> watch::Receiver<Status> {
         self.status_changes()
@@ -285,53 +283,21 @@ impl Life for SingleWatcher {
         listeners
     }
 
-    fn start(self) -> RunningSingleWatcher {
+    fn start(self) -> Running<Self::Handle> {
         self.spawn()
     }
 
     fn run_until(self, token: CancellationToken) -> impl Future<Output = ()> + Send {
         self.run(token)
     }
-}
 
-impl RunningLife for RunningSingleWatcher {
-    fn stop(&self) {
-        self.handle().stop();
-    }
-
-    fn detach_and_stop(self) {
-        self.detach().stop();
-    }
-
-    fn shut_down(self) -> impl Future<Output = ()> + Send {
-        self.shutdown()
-    }
-
-    fn join(self) -> impl Future<Output = ()> + Send {
-        self.join()
-    }
-}
-
-impl<S: Send + Sync + 'static> RunningLife for RunningWatcher<S> {
-    fn stop(&self) {
-        self.handle().stop();
-    }
-
-    fn detach_and_stop(self) {
-        self.detach().stop();
-    }
-
-    fn shut_down(self) -> impl Future<Output = ()> + Send {
-        self.shutdown()
-    }
-
-    fn join(self) -> impl Future<Output = ()> + Send {
-        self.join()
+    fn stop(handle: &Self::Handle) {
+        handle.stop();
     }
 }
 
 /// The life of one watcher; whoever listens to it must learn of its end.
-async fn one<L: Life>(slot: Slot<L::Running>, watcher: L, end: End) -> Result<()> {
+async fn one<L: Life>(slot: Slot<Running<L::Handle>>, watcher: L, end: End) -> Result<()> {
     let mut statuses = watcher.statuses();
     let mut listeners = watcher.listen();
     match end {
@@ -362,10 +328,10 @@ async fn one<L: Life>(slot: Slot<L::Running>, watcher: L, end: End) -> Result<()
             let running = if end == End::DroppedInItsCallback { None } else { slot.lock().take() };
             match (running, end) {
                 (None, End::DroppedInItsCallback) => {}
-                (Some(running), End::ShutDown) => running.shut_down().await,
-                (Some(running), End::DetachedAndStopped) => running.detach_and_stop(),
+                (Some(running), End::ShutDown) => running.shutdown().await,
+                (Some(running), End::DetachedAndStopped) => L::stop(&running.detach()),
                 (Some(running), End::Stopped) => {
-                    running.stop();
+                    L::stop(&running);
                     running.join().await;
                 }
                 (Some(running), _) => drop(running),

@@ -89,6 +89,33 @@ fn a_page_that_fails_is_asked_again_not_the_whole_list() {
 }
 
 #[test]
+fn c11_a_token_that_always_fails_in_whatever_way_is_given_up() {
+    let all = [
+        (500, ErrorClass::Server),
+        (503, ErrorClass::Server),
+        (404, ErrorClass::NotFound),
+        (403, ErrorClass::Forbidden),
+    ];
+    for (status, class) in all {
+        let server = |text: &str, _| match text {
+            "LIST c=a" => refuse(status),
+            "LIST c=b" => page(12, 1),
+            "LIST" => part(10, 500, "a"),
+            "LIST>=10" => part(12, 500, "b"),
+            _ => watch(""),
+        };
+        let mut sim = Sim::new(paged(), server);
+        sim.run(secs(120));
+        let mut expected = vec!["LIST"];
+        expected.extend(["LIST c=a"; 5]);
+        expected.extend(["LIST>=10", "LIST c=b", "WATCH 12"]);
+        sim.expect_asked(&expected);
+        assert!(sim.reports().iter().all(|report| report.class == class), "{status}: {:?}", sim.reports());
+        assert_eq!((sim.finished(), sim.count(|a| *a == Action::AbortRelist)), (1, 1), "{status}");
+    }
+}
+
+#[test]
 fn c14_any_refusal_of_a_stream_leads_to_pages_and_is_remembered() {
     for status in [400, 405, 406, 415, 422, 501] {
         let mut sim = Sim::scripted(streaming(), vec![refuse(status), page(10, 2), watch("+11")]);

@@ -11,6 +11,8 @@ use super::super::*;
 pub(super) enum Say {
     /// Nothing for a while.
     Wait(Duration),
+    /// Nothing until two seconds before the end that was asked for.
+    WaitForTheEnd,
     Ok,
     Refuse(u16, Option<u64>, Option<ApiStatus>),
     Page(String, Option<&'static str>, usize),
@@ -118,6 +120,16 @@ fn short(action: &Action) -> Option<String> {
     }
 }
 
+/// For how long a watch was asked to be kept open.
+fn lasts(action: &Action) -> Duration {
+    match action {
+        Action::Watch(WatchQuery::Initial { timeout_seconds, .. } | WatchQuery::Resume { timeout_seconds, .. }) => {
+            secs(*timeout_seconds)
+        }
+        _ => Duration::ZERO,
+    }
+}
+
 type Server<'a> = Box<dyn FnMut(&str, Duration) -> Vec<Say> + 'a>;
 
 pub(super) struct Sim<'a> {
@@ -191,7 +203,7 @@ impl<'a> Sim<'a> {
 
     fn say(&mut self, say: Say) {
         match say {
-            Say::Wait(_) => {}
+            Say::Wait(_) | Say::WaitForTheEnd => {}
             Say::Ok => self.feed(Input::Response { status: 200, retry_after: None, failure: None }),
             Say::Refuse(status, seconds, failure) => {
                 self.over();
@@ -235,7 +247,7 @@ impl<'a> Sim<'a> {
             4 => self.say(Say::Error(failure(410, ""))),
             5 => self.say(Say::Error(failure(500, ""))),
             6 => self.say(Say::Bad(Some(version))),
-            7 => self.feed(Input::Relist),
+            7 => self.feed(if version.ends_with('7') { Input::SetBack } else { Input::Relist }),
             8 => self.feed(Input::Start),
             9 => self.feed(Input::Tick),
             _ if !self.outstanding => {}
@@ -259,7 +271,7 @@ impl<'a> Sim<'a> {
 
     pub(super) fn feed(&mut self, input: Input<'_>) {
         self.inputs += 1;
-        let asks = matches!(input, Input::Page { .. } | Input::Event { .. });
+        let asks = matches!(input, Input::Page { .. } | Input::Event { .. } | Input::Undecodable { .. });
         let mut out = Vec::new();
         self.engine.step(input, self.now, &mut out);
         let verdicts = out.iter().filter(|a| matches!(a, Action::Apply | Action::Ignore)).count();
@@ -284,8 +296,10 @@ impl<'a> Sim<'a> {
                 let says = (self.server)(&text, since);
                 self.requests.push((since, text));
                 for say in says {
-                    if let Say::Wait(wait) = say {
-                        at += wait;
+                    match say {
+                        Say::Wait(wait) => at += wait,
+                        Say::WaitForTheEnd => at += lasts(&action).saturating_sub(secs(2)),
+                        _ => {}
                     }
                     self.answers.push_back((at, say));
                 }

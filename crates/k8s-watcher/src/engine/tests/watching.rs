@@ -72,6 +72,38 @@ fn c17_a_silent_connection_is_given_up_and_resumed() {
 }
 
 #[test]
+fn c17_a_quiet_kind_is_not_lost_sight_of_where_the_idle_limit_is_shorter_than_bookmarks_are_apart() {
+    // A server that ends watches when it was asked to, with a last bookmark, and one that says nothing for minutes.
+    for (name, is_real) in [("ends", true), ("stays open", false)] {
+        for limit in [3, 5, 20, 40] {
+            let config = EngineConfig { idle_limit: secs(limit), ..paged() };
+            let mut sim = Sim::new(config, |text, _| match text {
+                "LIST" | "LIST>=10" | "PROBE" => page(10, 1),
+                _ if is_real => {
+                    vec![Say::Ok, Say::WaitForTheEnd, Say::Bookmark("10".into()), Say::Wait(secs(2)), Say::End]
+                }
+                _ => watch(""),
+            });
+            let tenth = Duration::from_millis(100);
+            let (mut at, mut unwatched, mut longest) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+            while at < secs(600) {
+                at += tenth;
+                sim.run(at);
+                unwatched = if sim.engine.is_open() { Duration::ZERO } else { unwatched + tenth };
+                longest = longest.max(unwatched);
+            }
+            if is_real {
+                assert!(longest <= secs(1), "{name}, {limit} s: not watched for {longest:?}");
+                assert_eq!((sim.phase(), sim.finished()), (Phase::Watching, 1), "{limit} s");
+                assert!(sim.reports().len() <= 1, "{limit} s: {:?}", sim.reports());
+            } else {
+                assert!(sim.finished() > 600 / (limit as usize + 60), "{limit} s: lists take over");
+            }
+        }
+    }
+}
+
+#[test]
 fn c17_bytes_keep_a_watch_alive() {
     let config = EngineConfig { idle_limit: secs(5), ..paged() };
     let mut says = vec![Say::Ok];
@@ -112,6 +144,36 @@ fn c27_versions_that_run_backwards_lead_to_a_list_from_scratch() {
         assert_eq!(sim.applied(), 3, "two pages and the event after them: {name}");
         assert_eq!(sim.engine.resume_version(), Some("1011"));
     }
+}
+
+#[test]
+fn c27_a_list_that_shows_objects_as_they_were_before_leads_to_one_from_scratch() {
+    let scripts = [
+        (paged(), vec![page(2_000, 2), watch("+2001"), page(9_000, 2), watch(""), page(9_000, 2), watch("+9001")]),
+        (streaming(), vec![watch("END@2000 +2001 RESET"), watch("END@9000"), watch("END@9000 +9001")]),
+    ];
+    for (config, script) in scripts {
+        let is_paged = config.list_mode == ListMode::Paged;
+        let mut sim = Sim::scripted(config, script);
+        sim.run(secs(5));
+        if is_paged {
+            sim.feed(Input::Relist);
+            sim.run(secs(10));
+        }
+        let finished = sim.finished();
+        sim.feed(Input::SetBack);
+        assert_eq!(sim.engine.relist.as_ref().map(|relist| relist.scratch), Some(true));
+        sim.run(secs(15));
+        assert_eq!(sim.finished(), finished + 1);
+        assert_eq!(sim.count(|a| matches!(a, Action::BeginRelist { from_scratch: true })), 1);
+        assert_eq!(sim.reports().last().unwrap().class, ErrorClass::Backwards);
+        assert_eq!((sim.engine.resume_version(), sim.phase()), (Some("9001"), Phase::Watching));
+    }
+    // Who is not watching has no list that was just finished.
+    let mut sim = Sim::scripted(paged(), vec![part(10, 1, "a"), vec![Say::Ok]]);
+    sim.run(secs(1));
+    sim.feed(Input::SetBack);
+    assert_eq!(sim.reports().len(), 0);
 }
 
 #[test]
