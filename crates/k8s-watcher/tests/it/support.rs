@@ -92,7 +92,7 @@ pub(crate) async fn eventually(watcher: &WatcherHandle, what: &str, wanted: impl
     let mut status = watcher.status_changes();
     let begin = Instant::now();
     while !wanted(&watcher.store().snapshot()) {
-        let changed = tokio::time::timeout(LONG, status.changed()).await;
+        let changed = tokio::time::timeout_at(begin + LONG, status.changed()).await;
         assert!(matches!(changed, Ok(Ok(()))), "{what}: not within {:?}: {:?}", begin.elapsed(), watcher.status());
     }
 }
