@@ -231,6 +231,10 @@ impl Sink for Applier {
         self.batch.extend(gone.into_iter().map(Change::Deleted));
     }
 
+    fn forget_versions(&mut self) {
+        self.cache.forget();
+    }
+
     fn loaded(&mut self) {
         self.commit();
         self.is_loaded = true;

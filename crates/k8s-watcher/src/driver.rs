@@ -20,7 +20,7 @@ use k8s_types::Object;
 use tokio::time::Instant;
 
 pub(crate) use self::outlived::Outlived;
-use self::relisting::Relisting;
+use self::relisting::{Older, Relisting};
 use self::scope::{Arrival, Scope, broken_of};
 pub(crate) use self::sink::{Origin, Sink, is_before};
 use self::skipped::Skipped;
@@ -252,12 +252,10 @@ impl<K: Sink> Driver<K> {
                 self.sink.abort_relist(scope.namespace.as_deref());
             }
             Action::FinishRelist { resource_version } => {
-                let is_set_back = scope.relist.take().is_some_and(|relist| relist.is_set_back());
+                let is_set_back = scope.relist.take().is_some_and(|relist| relist.settle(&mut self.sink));
                 self.sink.finish_relist(scope.namespace.as_deref());
                 tracing::debug!(resource = %self.requests.gvr, namespace = scope.namespace, resource_version, "listed");
-                // What is from before is not the state that a sync promises.
-                let was_loaded = scope.is_loaded;
-                scope.is_loaded |= !is_set_back;
+                let was_loaded = std::mem::replace(&mut scope.is_loaded, true);
                 if !was_loaded && self.scopes.iter().all(|s| s.is_loaded) {
                     self.sink.loaded();
                 }
@@ -310,14 +308,14 @@ impl<K: Sink> Driver<K> {
         }
         self.skipped.recovered(&object);
         let is_older = self.sink.show(object.clone(), origin);
-        self.note(at, object.namespace(), object.name(), is_older);
+        self.note(at, object.namespace(), object.name(), is_older.then(|| Older::Shown(object.clone())));
     }
 
     fn hide(&mut self, at: usize, object: Object, origin: Origin) {
         if self.covers(at, object.namespace()) {
             self.skipped.recovered(&object);
             let is_older = self.sink.hide(object.clone(), origin);
-            self.note(at, object.namespace(), object.name(), is_older);
+            self.note(at, object.namespace(), object.name(), is_older.then(|| Older::Gone(object.clone())));
         }
     }
 
@@ -326,14 +324,15 @@ impl<K: Sink> Driver<K> {
         if self.covers(at, bad.namespace.as_deref()) {
             let is_older = self.sink.skip(bad, is_delete, origin);
             if let Some(name) = &bad.name {
-                self.note(at, bad.namespace.as_deref(), name, is_older);
+                let older = is_older.then(|| Older::Bad { bad: bad.clone(), is_delete });
+                self.note(at, bad.namespace.as_deref(), name, older);
             }
         }
     }
 
-    fn note(&mut self, at: usize, namespace: Option<&str>, name: &str, is_older: bool) {
+    fn note(&mut self, at: usize, namespace: Option<&str>, name: &str, older: Option<Older>) {
         if let Some(relist) = &mut self.scopes[at].relist {
-            relist.shown(namespace, name, is_older);
+            relist.note(namespace, name, older);
         }
     }
 

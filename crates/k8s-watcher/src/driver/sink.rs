@@ -36,6 +36,9 @@ pub(crate) trait Sink: Send + 'static {
     /// It is complete: what it did not show is gone.
     fn finish_relist(&mut self, namespace: Option<&str>);
 
+    /// Versions of before mean nothing any more: whatever is measured by them is void.
+    fn forget_versions(&mut self) {}
+
     /// The initial load is complete in all scopes: what gathered so far belongs to it, what follows does not.
     fn loaded(&mut self);
 

@@ -15,8 +15,10 @@ use super::story::Story;
 use super::truth::{Place, Truth, Version};
 use crate::support::{MAPS, config_map_in, fake, secs};
 
-/// How far a restored cluster goes back: further than a history gets on.
+/// How far a restored cluster goes back, or its versions are raised: further than a history gets on.
 pub(crate) const SET_BACK: u64 = 10_000;
+/// The version at the beginning.
+const FIRST: u64 = 80 * SET_BACK;
 /// How many requests a scope may make in ten seconds: the first steps of two backoffs, with what lies between.
 const IN_TEN_SECONDS: usize = 30;
 /// When it all happens.
@@ -30,6 +32,13 @@ pub(crate) struct Cluster {
     truth: Arc<Mutex<Truth>>,
     /// Every state that an object was in, as a backup has it.
     backups: BTreeMap<Place, Vec<Value>>,
+    /// What was written since the last restore, which comes first, in its order.
+    written: Vec<(Place, Option<Value>)>,
+    /// How much of that is the restore.
+    restored: usize,
+    /// Between which versions they were so far, but for what was written since the last restore.
+    lowest: u64,
+    highest: u64,
     faults: Vec<(&'static str, FaultHandle)>,
     begin: Instant,
     /// How many requests stand in the story.
@@ -43,7 +52,7 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) async fn start(setup: &Setup, story: Story) -> Self {
         let server = fake()
-            .revision(80 * SET_BACK)
+            .revision(FIRST)
             .history(setup.history)
             .journal_capacity(1 << 20)
             .streaming_lists(setup.streaming)
@@ -59,6 +68,10 @@ impl Cluster {
             story,
             truth: Arc::default(),
             backups: BTreeMap::new(),
+            written: vec![],
+            restored: 0,
+            lowest: FIRST,
+            highest: FIRST,
             faults: vec![],
             begin: Instant::now(),
             told: 0,
@@ -144,12 +157,43 @@ impl Cluster {
         self.story.tell(|| format!("    {place:?} is {state:?}"));
         let revision = self.server.revision();
         self.truth().note(place, revision, state);
+        self.written.push((place, object.clone()));
         self.backups.entry(place).or_default().extend(object);
     }
 
-    /// Of each object the backup has the present state, another one under the same version, an earlier one or none.
     fn restore(&mut self, rng: &mut Rng) {
         self.was_restored = true;
+        // Where no version has been before: nobody could tell a second restore to the same versions.
+        let highest = self.highest.max(self.server.revision());
+        let (revision, objects) = if rng.bool() {
+            self.highest = highest + SET_BACK;
+            (self.highest, self.backup(rng))
+        } else {
+            self.highest = highest;
+            self.lowest -= SET_BACK;
+            (self.lowest, self.branch(rng))
+        };
+        self.story.tell(|| format!("    at {revision} with {} objects", objects.len()));
+        self.server.restart_at(revision, objects).expect("restarts");
+        self.written.clear();
+        for place in Place::all() {
+            if self.backups.contains_key(&place) {
+                self.note(place);
+            }
+        }
+        self.restored = self.written.len();
+    }
+
+    /// All objects as they were at some time since the last restore.
+    fn backup(&self, rng: &mut Rng) -> Vec<Value> {
+        let then = rng.usize(self.restored..=self.written.len());
+        let objects: BTreeMap<Place, &Option<Value>> = self.written[..then].iter().map(|(p, o)| (*p, o)).collect();
+        objects.into_values().flatten().cloned().collect()
+    }
+
+    /// Of each object the present state, another one under the same version, an earlier one or none: another cluster
+    /// took over, in which history went its own way.
+    fn branch(&self, rng: &mut Rng) -> Vec<Value> {
         let places: Vec<Place> = self.truth().places().collect();
         let mut objects = vec![];
         for place in places {
@@ -167,14 +211,7 @@ impl Cluster {
             };
             objects.extend(backup);
         }
-        let revision = self.server.revision() - SET_BACK;
-        self.story.tell(|| format!("    at {revision} with {} objects", objects.len()));
-        self.server.restart_at(revision, objects).expect("restarts");
-        for place in Place::all() {
-            if self.backups.contains_key(&place) {
-                self.note(place);
-            }
-        }
+        objects
     }
 
     /// Nothing goes wrong from now on; what is under way may still.

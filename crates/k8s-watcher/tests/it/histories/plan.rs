@@ -190,7 +190,7 @@ impl Setup {
             bookmark_seconds: rng.u64(5..60),
             list_mode: if rng.bool() { ListMode::Paged } else { ListMode::Streaming },
             page_size: rng.u32(1..20),
-            idle_seconds: rng.u64(30..150),
+            idle_seconds: rng.u64(5..150),
             view,
             during_sync: rng.bool(),
             debounce: rng.u64(0..3) * 100,
