@@ -78,6 +78,10 @@ impl Applier {
     fn apply(&mut self, event: Event, origin: Origin, is_own: bool) -> bool {
         let object = event.object();
         let is_outlived = self.outlived.end(object.namespace(), object.name());
+        if is_outlived {
+            // Nor can what was read of it meanwhile be measured by its version.
+            self.cache.gone(object.namespace(), object.name());
+        }
         let origin = if is_outlived { Origin::List { from_scratch: true } } else { origin };
         let previous = self.writer.get(object.namespace(), object.name());
         if origin.is_stale(object, previous) {
