@@ -233,3 +233,28 @@ async fn c27_what_was_read_before_the_first_list_does_not_outlive_a_restore() {
     watcher.wait_for_sync(LONG).await.unwrap();
     assert_eq!(read().await, ["before"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn c27_what_was_read_of_an_object_that_no_list_could_tell_of_does_not_outlive_the_next_restore() {
+    let at = |version: u64, token: &str| {
+        let mut object = secret("a", "one", token);
+        object["metadata"]["uid"] = "u".into();
+        object["metadata"]["resourceVersion"] = version.to_string().into();
+        object
+    };
+    let server = fake().revision(1_200).start().await.unwrap();
+    server.restart_at(1_200, [at(1_150, "first")]).unwrap();
+    let watcher = cached(&server, by_team().list_mode(ListMode::Paged)).await;
+    let read = async || tokens(watcher.store().by_name(Some("shop"), "a").await.unwrap().as_slice());
+    let deep = (0..200).fold(Value::Null, |inner, _| json!([inner]));
+    server.faults().on(List::of(SECRETS)).always().edit(move |object| {
+        object["metadata"]["labels"]["team"] = deep.clone();
+    });
+    server.restart_at(1_190, [at(1_150, "second")]).unwrap();
+    settle(secs(400)).await;
+    assert_eq!((read().await, watcher.status().skipped > 0), (vec!["second".to_owned()], true));
+    server.faults().clear();
+    server.restart_at(1_000_000, [at(1_100, "third")]).unwrap();
+    settle(secs(30)).await;
+    assert_eq!(read().await, ["third"]);
+}
