@@ -29,4 +29,10 @@ pub trait SelfWriteFilter: Send + Sync {
     ) -> Poll<bool> {
         Poll::Ready(self.is_own(gvr, namespace, name, resource_version))
     }
+
+    /// The history of a kind was set back, by a backup that was restored: a version that was written before may be
+    /// given to a foreign write now. To forget too much is no harm: an echo is reported like a foreign change then.
+    ///
+    /// The default forgets nothing.
+    fn set_back(&self, _gvr: &Gvr) {}
 }

@@ -215,7 +215,9 @@ impl Sink for Applier {
         let released = self.held.release_in(namespace);
         self.apply_released(released);
         // What was read before the first list may be from before a restore that nobody could notice.
-        if from_scratch || !self.is_loaded {
+        if from_scratch {
+            self.forget_versions();
+        } else if !self.is_loaded {
             self.cache.forget();
         }
         self.writer.begin_relist(namespace);
@@ -236,6 +238,7 @@ impl Sink for Applier {
     }
 
     fn forget_versions(&mut self) {
+        self.held.forget_versions();
         self.cache.forget();
     }
 

@@ -46,8 +46,9 @@
 //! # What you can rely on
 //!
 //! - **The store** has, for each object, some version that the server had, and never goes back to an older one, unless
-//!   the cluster itself was set back (a restore from a backup), which is noticed and reported. When the watch is caught
-//!   up it equals the server's selection. A commit is seen whole: indexes and objects agree.
+//!   the cluster itself was set back (a restore from a backup, also one that raises versions), which is noticed with
+//!   the next event, bookmark or list that tells of it, and reported. When the watch is caught up it equals the server's
+//!   selection. A commit is seen whole: indexes and objects agree.
 //! - **A relist reports differences only**: an object that vanished while the watch was down is a delete like any
 //!   other; one that is as it was is nothing.
 //! - **No change** is one that left uid and content alone, apart from `metadata.resourceVersion` and ignored fields.

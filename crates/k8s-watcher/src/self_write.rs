@@ -145,6 +145,12 @@ impl Records {
         }
     }
 
+    fn forget(&mut self, gvr: &Gvr) {
+        let is_other = |r: &Record| r.group != gvr.group() || r.resource != gvr.resource();
+        self.order.retain(|record| is_other(record));
+        self.counts.retain(|record, _| is_other(record));
+    }
+
     fn has(&self, gvr: &Gvr, namespace: Option<&str>, name: &str, resource_version: &str) -> bool {
         // Most programs write little: nothing is built when there is nothing to find.
         !self.counts.is_empty() && self.counts.contains_key(&Record::new(gvr, namespace, name, resource_version))
@@ -174,6 +180,10 @@ impl SelfWriteFilter for SelfWrites {
         } else {
             Poll::Ready(false)
         }
+    }
+
+    fn set_back(&self, gvr: &Gvr) {
+        self.records.lock().forget(gvr);
     }
 }
 
@@ -207,6 +217,20 @@ mod tests {
         ] {
             assert!(!own.is_own(gvr, namespace, name, version));
         }
+    }
+
+    #[test]
+    fn c49_what_was_written_before_a_restore_is_forgotten_of_that_kind_alone() {
+        let own = SelfWrites::default();
+        let (pods, services): (Gvr, Gvr) = ("v1/pods".parse().unwrap(), "v1/services".parse().unwrap());
+        for gvr in [&pods, &services, &pods] {
+            own.record(gvr, Some("shop"), "a", "50");
+        }
+        own.set_back(&pods);
+        assert_eq!(own.len(), 1);
+        assert!(!own.is_own(&pods, Some("shop"), "a", "50") && own.is_own(&services, Some("shop"), "a", "50"));
+        own.record(&pods, Some("shop"), "a", "51");
+        assert!(own.is_own(&pods, Some("shop"), "a", "51"));
     }
 
     #[test]

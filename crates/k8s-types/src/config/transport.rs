@@ -183,6 +183,10 @@ macro_rules! transport_setters {
 
         /// Sets how long a watch may bring nothing, not even a bookmark, before it is taken for dead. Default: 150
         /// seconds; less than 10 milliseconds is an error.
+        ///
+        /// kube-apiserver sends a bookmark each minute. With a shorter limit a quiet kind looks dead once; from then on
+        /// the server is asked to end watches before the limit, in whole seconds from one up, and that they end is a
+        /// sign of life. So a limit of a few seconds costs a request every few seconds.
         #[must_use]
         pub fn idle_limit(mut self, limit: std::time::Duration) -> Self {
             self.spec.transport.idle_limit = limit;

@@ -53,6 +53,13 @@ impl Held {
         Self { filter, control, waiting: BTreeMap::new(), len: 0, timer: None }
     }
 
+    /// What was written before may be anybody's now.
+    pub(super) fn forget_versions(&self) {
+        if let Some(filter) = &self.filter {
+            guarded(&self.control, || filter.set_back(&self.control.resource));
+        }
+    }
+
     /// Takes an event in; gives it back if nothing has to be waited for.
     pub(super) fn admit(&mut self, event: Event) -> Option<Decided> {
         let Some(filter) = &self.filter else { return Some((event, false)) };
@@ -149,12 +156,17 @@ fn poll_own(filter: &dyn SelfWriteFilter, control: &Control, event: &Event, cx: 
     let object = event.object();
     let Some(version) = object.resource_version() else { return Poll::Ready(false) };
     let (resource, namespace, name) = (&control.resource, object.namespace(), object.name());
-    let asked = catch_unwind(AssertUnwindSafe(|| filter.poll_own(resource, namespace, name, version, cx)));
-    asked.unwrap_or_else(|_| {
+    guarded(control, || filter.poll_own(resource, namespace, name, version, cx)).unwrap_or(Poll::Ready(false))
+}
+
+/// Calls a filter, which is user code; none if it panics.
+fn guarded<T>(control: &Control, call: impl FnOnce() -> T) -> Option<T> {
+    let result = catch_unwind(AssertUnwindSafe(call));
+    if result.is_err() {
         control.status.update(|s| s.callback_panics += 1);
-        tracing::error!(%resource, namespace, name, "the filter of own writes panicked; taken for a foreign write");
-        Poll::Ready(false)
-    })
+        tracing::error!(resource = %control.resource, "the filter of own writes panicked; taken for a foreign write");
+    }
+    result.ok()
 }
 
 impl Event {

@@ -40,6 +40,8 @@ async fn c42_at_the_end_of_the_load_everything_happens_in_order() {
         let handle = watcher.handle().clone();
         let waiting = tokio::spawn(async move {
             let count = handle.wait_for_sync(LONG).await.unwrap();
+            check_index(&handle.snapshot());
+            assert_eq!(handle.store().get(["shop"]).unwrap().len(), count, "each of them is in the index");
             waiter.tell(format!("synced {count}, store {}", handle.store().len()));
         });
         waiting.await.unwrap();

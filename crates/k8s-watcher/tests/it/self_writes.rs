@@ -111,6 +111,27 @@ async fn registered(server: &FakeApiServer) -> (RunningWatcher, Record, SelfWrit
 }
 
 #[tokio::test(start_paused = true)]
+async fn c49_after_a_restore_a_foreign_change_with_a_version_of_an_own_one_is_reported() {
+    let server = server([config_map("a", "x")]).await;
+    let (watcher, record, own) = registered(&server).await;
+    let backup = server.object(MAPS, Some("shop"), "a").unwrap().unwrap();
+    let revision = server.revision();
+    let version = server.apply(config_map("a", "own")).unwrap();
+    own.record(watcher.resource(), Some("shop"), "a", &version);
+    same_as_served(&watcher, &server).await;
+    server.advance(10);
+    settle(secs(90)).await;
+    server.restart_at(revision, [backup]).unwrap();
+    settle(secs(400)).await;
+    same_as_served(&watcher, &server).await;
+    let before = record.totals();
+    assert_eq!(server.apply(config_map("a", "foreign")).unwrap(), version);
+    same_as_served(&watcher, &server).await;
+    settle(secs(1)).await;
+    assert_eq!(record.totals(), (before.0, before.1 + 1, before.2));
+}
+
+#[tokio::test(start_paused = true)]
 async fn c49_an_echo_that_overtakes_the_answer_is_no_change() {
     let server = server([config_map("a", "x"), config_map("b", "x")]).await;
     let (watcher, record, own) = registered(&server).await;
