@@ -7,13 +7,13 @@
 mod discovery;
 mod outlived;
 mod relisting;
+mod report;
 mod scope;
 mod sink;
 mod skipped;
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::SystemTime;
 
 use k8s_client::Client;
 use k8s_types::Object;
@@ -25,10 +25,10 @@ use self::scope::{Arrival, Scope, broken_of};
 pub(crate) use self::sink::{Origin, Sink, is_before};
 use self::skipped::Skipped;
 use crate::control::Control;
-use crate::engine::{Action, Broken, Engine, EngineConfig, EventKind, Input, Report};
+use crate::engine::{Action, Broken, Engine, EngineConfig, EventKind, Input};
 use crate::frame::{BadObject, Frame, Items, Page, decode_event};
 use crate::plan::{Reading, Requests, Scopes};
-use crate::status::{ErrorClass, Failures, Phase, WatchError};
+use crate::status::{Failures, Phase, WatchError};
 
 /// How many arrivals are taken before what they brought is committed.
 const BATCH: usize = 512;
@@ -345,48 +345,6 @@ impl<K: Sink> Driver<K> {
             (None, Scopes::Namespaces(_) | Scopes::ClusterScoped) => namespace.is_none(),
         }
     }
-
-    fn report(&mut self, at: usize, report: Report) {
-        let namespace = self.scopes[at].namespace.clone();
-        let error = report.to_watch_error(&self.requests.gvr.to_string(), namespace.as_deref(), SystemTime::now());
-        // What the protocol brings along every day is no news to an operator.
-        if report.first && report.class != ErrorClass::Expired {
-            tracing::warn!(resource = %self.requests.gvr, namespace, %error, "watch trouble");
-        } else {
-            tracing::debug!(resource = %self.requests.gvr, namespace, %error, "watch trouble");
-        }
-        self.failed(error);
-    }
-
-    fn failed(&mut self, error: WatchError) {
-        self.failures.count(error.class);
-        self.last_error = Some(error);
-    }
-
-    /// What all scopes together are at: the least happy phase, the oldest contact.
-    fn publish_status(&self) {
-        let progress: Vec<_> = self.scopes.iter().map(|s| s.engine.progress()).collect();
-        let phase = progress.iter().map(|p| p.phase).reduce(worse).unwrap_or_default();
-        let last_contact = progress.iter().map(|p| p.last_contact).min().flatten();
-        let current_at = progress.iter().map(|p| p.current_at).min().flatten();
-        let resource_version = match &self.scopes[..] {
-            [scope] => scope.engine.resume_version().map(str::to_owned),
-            _ => None,
-        };
-        self.control.status.update(|s| {
-            self.sink.report(s);
-            self.skipped.report(s);
-            s.last_event = self.last_event;
-            s.failures = self.failures;
-            s.phase = phase;
-            s.last_contact = last_contact;
-            s.current_at = current_at;
-            s.resource_version = resource_version;
-            s.relists = progress.iter().map(|p| p.relists).sum();
-            s.restarts = progress.iter().map(|p| p.restarts).sum();
-            s.last_watch_error.clone_from(&self.last_error);
-        });
-    }
 }
 
 /// Waits for a moment, or for ever.
@@ -404,22 +362,4 @@ enum Content {
     /// An event that cannot be decoded.
     Bad(EventKind, BadObject),
     Page(Page),
-}
-
-/// The phase that stands for two scopes: the less happy one. What both have read is added up.
-fn worse(a: Phase, b: Phase) -> Phase {
-    let rank = |phase: &Phase| match phase {
-        Phase::Stopped => 0,
-        Phase::Watching => 1,
-        Phase::NotStarted | Phase::Starting => 2,
-        Phase::Listing { .. } => 3,
-        Phase::BackingOff { .. } => 4,
-    };
-    match (a, b) {
-        (Phase::Listing { pages, items }, Phase::Listing { pages: more_pages, items: more_items }) => {
-            Phase::Listing { pages: pages.saturating_add(more_pages), items: items.saturating_add(more_items) }
-        }
-        (a, b) if rank(&a) >= rank(&b) => a,
-        (_, b) => b,
-    }
 }
