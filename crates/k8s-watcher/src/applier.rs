@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use self::held::{Decided, Event, Held};
 use crate::cache_link::CacheLink;
-use crate::driver::{Origin, Outlived, Sink, is_before};
+use crate::driver::{Later, Origin, Outlived, Sink};
 use crate::frame::BadObject;
 use crate::handle::Shared;
 use crate::status::Status;
@@ -69,13 +69,13 @@ impl Applier {
         }
     }
 
-    fn take(&mut self, event: Event, origin: Origin) -> bool {
+    fn take(&mut self, event: Event, origin: Origin) -> Option<Later> {
         let decided = if origin == Origin::Live { self.held.admit(event) } else { Some((event, false)) };
-        decided.is_some_and(|(event, is_own)| self.apply(event, origin, is_own))
+        decided.and_then(|(event, is_own)| self.apply(event, origin, is_own))
     }
 
-    /// Takes an event over, unless what is kept is later, and says so; `is_own` if it is the echo of our own write.
-    fn apply(&mut self, event: Event, origin: Origin, is_own: bool) -> bool {
+    /// Takes an event over, unless what is kept is later; `is_own` if it is the echo of our own write.
+    fn apply(&mut self, event: Event, origin: Origin, is_own: bool) -> Option<Later> {
         let object = event.object();
         let is_outlived = self.outlived.end(object.namespace(), object.name());
         if is_outlived {
@@ -84,16 +84,18 @@ impl Applier {
         }
         let origin = if is_outlived { Origin::List { from_scratch: true } } else { origin };
         let previous = self.writer.get(object.namespace(), object.name());
-        if origin.is_stale(object, previous) {
+        let mut later = origin.later(object.resource_version(), previous);
+        if later.is_some() {
             self.writer.touch(object.namespace(), object.name());
-            return true;
+            return later;
         }
         let (transition, object) = match event {
             Event::Shown(object) => {
                 let matches = self.selector.as_ref().is_none_or(|s| s.matches(&object));
                 let proof = Proof { version: origin.versions_hold(), content: !self.cache.is_some() };
                 if matches {
-                    self.cache.shown(&object);
+                    // What was read may be ahead of the watch.
+                    later = self.cache.shown(&object).filter(|_| origin.versions_hold());
                 } else {
                     self.cache.gone(object.namespace(), object.name());
                 }
@@ -105,7 +107,7 @@ impl Applier {
             }
         };
         self.carry_out(transition, &object, origin, is_own);
-        false
+        later
     }
 
     /// What comes now may be later than what was held, and must not go before it.
@@ -170,27 +172,27 @@ impl Sink for Applier {
         self.writer.encoder()
     }
 
-    fn show(&mut self, object: Object, origin: Origin) -> bool {
+    fn show(&mut self, object: Object, origin: Origin) -> Option<Later> {
         self.take(Event::Shown(object), origin)
     }
 
-    fn hide(&mut self, object: Object, origin: Origin) -> bool {
+    fn hide(&mut self, object: Object, origin: Origin) -> Option<Later> {
         self.take(Event::Gone(object), origin)
     }
 
-    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) -> bool {
-        let Some(name) = bad.name.as_deref() else { return false };
+    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) -> Option<Later> {
+        let name = bad.name.as_deref()?;
         let namespace = bad.namespace.as_deref();
         if is_delete {
             let released = self.held.release_of(&ObjectKey::new(namespace, name));
             self.apply_released(released);
         }
-        let Some(kept) = self.writer.get(namespace, name) else { return false };
-        let versions_hold = origin.versions_hold() && !self.outlived.has(namespace, name);
-        let is_stale = versions_hold && is_before(bad.resource_version.as_deref(), Some(kept));
-        if !is_delete || is_stale {
+        let kept = self.writer.get(namespace, name)?;
+        let origin = if self.outlived.has(namespace, name) { Origin::List { from_scratch: true } } else { origin };
+        let later = origin.later(bad.resource_version.as_deref(), Some(kept));
+        if !is_delete || later.is_some() {
             self.writer.touch(namespace, name);
-            if !versions_hold {
+            if !origin.versions_hold() {
                 self.outlived.note(namespace, name);
             }
         } else if let Some(last) = self.writer.remove(namespace, name) {
@@ -199,7 +201,7 @@ impl Sink for Applier {
             self.is_dirty = true;
             self.batch.push(Change::Deleted(last));
         }
-        is_stale
+        later
     }
 
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<()> {

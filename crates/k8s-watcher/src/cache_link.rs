@@ -20,12 +20,10 @@ impl CacheLink {
         self.invalidator.is_some()
     }
 
-    /// The server shows this version.
-    pub(crate) fn shown(&mut self, object: &Object) {
-        if let Some(invalidator) = &mut self.invalidator {
-            let (uid, version) = (object.uid(), object.resource_version());
-            invalidator.shown(object.namespace(), object.name(), uid, version, None);
-        }
+    /// The server shows this version; gives that of what was read of the object, if it is later.
+    pub(crate) fn shown(&mut self, object: &Object) -> Option<String> {
+        let (uid, version) = (object.uid(), object.resource_version());
+        self.invalidator.as_mut()?.shown(object.namespace(), object.name(), uid, version, None)
     }
 
     /// The object is gone, or no longer selected.
@@ -50,7 +48,9 @@ impl CacheLink {
         false
     }
 
-    pub(crate) fn shown(&mut self, _object: &Object) {}
+    pub(crate) fn shown(&mut self, _object: &Object) -> Option<String> {
+        None
+    }
 
     pub(crate) fn gone(&mut self, _namespace: Option<&str>, _name: &str) {}
 

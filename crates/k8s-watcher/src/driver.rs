@@ -22,7 +22,7 @@ use tokio::time::Instant;
 pub(crate) use self::outlived::Outlived;
 use self::relisting::{Older, Relisting};
 use self::scope::{Arrival, Scope, broken_of};
-pub(crate) use self::sink::{Origin, Sink, is_before};
+pub(crate) use self::sink::{Later, Origin, Sink};
 use self::skipped::Skipped;
 use crate::control::Control;
 use crate::engine::{Action, Broken, Engine, EngineConfig, EventKind, Input};
@@ -252,7 +252,8 @@ impl<K: Sink> Driver<K> {
                 self.sink.abort_relist(scope.namespace.as_deref());
             }
             Action::FinishRelist { resource_version } => {
-                let is_set_back = scope.relist.take().is_some_and(|relist| relist.settle(&mut self.sink));
+                let relist = scope.relist.take();
+                let is_set_back = relist.is_some_and(|relist| relist.settle(&resource_version, &mut self.sink));
                 self.sink.finish_relist(scope.namespace.as_deref());
                 tracing::debug!(resource = %self.requests.gvr, namespace = scope.namespace, resource_version, "listed");
                 let was_loaded = std::mem::replace(&mut scope.is_loaded, true);
@@ -307,32 +308,38 @@ impl<K: Sink> Driver<K> {
             return self.skipped.record(&self.requests.gvr, &BadObject::foreign(&object), false);
         }
         self.skipped.recovered(&object);
-        let is_older = self.sink.show(object.clone(), origin);
-        self.note(at, object.namespace(), object.name(), is_older.then(|| Older::Shown(object.clone())));
+        let later = self.sink.show(object.clone(), origin);
+        self.note(at, object.namespace(), object.name(), later, || Older::Shown(object.clone()));
     }
 
     fn hide(&mut self, at: usize, object: Object, origin: Origin) {
         if self.covers(at, object.namespace()) {
             self.skipped.recovered(&object);
-            let is_older = self.sink.hide(object.clone(), origin);
-            self.note(at, object.namespace(), object.name(), is_older.then(|| Older::Gone(object.clone())));
+            let later = self.sink.hide(object.clone(), origin);
+            self.note(at, object.namespace(), object.name(), later, || Older::Gone(object.clone()));
         }
     }
 
     fn skip(&mut self, at: usize, bad: &BadObject, is_delete: bool, origin: Origin) {
         self.skipped.record(&self.requests.gvr, bad, is_delete);
         if self.covers(at, bad.namespace.as_deref()) {
-            let is_older = self.sink.skip(bad, is_delete, origin);
+            let later = self.sink.skip(bad, is_delete, origin);
             if let Some(name) = &bad.name {
-                let older = is_older.then(|| Older::Bad { bad: bad.clone(), is_delete });
-                self.note(at, bad.namespace.as_deref(), name, older);
+                self.note(at, bad.namespace.as_deref(), name, later, || Older::Bad { bad: bad.clone(), is_delete });
             }
         }
     }
 
-    fn note(&mut self, at: usize, namespace: Option<&str>, name: &str, older: Option<Older>) {
+    fn note(
+        &mut self,
+        at: usize,
+        namespace: Option<&str>,
+        name: &str,
+        later: Option<Later>,
+        older: impl FnOnce() -> Older,
+    ) {
         if let Some(relist) = &mut self.scopes[at].relist {
-            relist.note(namespace, name, older);
+            relist.note(namespace, name, later.map(|later| (later, older())));
         }
     }
 

@@ -23,11 +23,12 @@
 //!   An event *at* the resume version is let through without moving it: applying an object
 //!   twice changes nothing, and a server whose deletes carry the object's last version means it.
 //! - **A full list** is asked "not older than" anything seen before, so that a lagging replica
-//!   cannot take the store back; only a list from scratch forgets what was seen. Pages without a
+//!   cannot take the store back; only a list from scratch forgets what was seen, or one at whose end it is clear that
+//!   history was set back. Pages without a
 //!   version are consistent reads. "From any cache" (version 0) is never asked.
 //! - **Silence** can hide that a server was set back, since a real one filters what lies before
 //!   the version asked for. After two watches in a row without event or bookmark, one small list
-//!   (a probe; its object is ignored) compares versions. It can also mean that the server sends no
+//!   (a probe; its object is ignored) compares versions, a minute after the last comparison at the earliest. It can also mean that the server sends no
 //!   bookmarks, or that something on the way keeps back what it says: from a watch that went
 //!   silent on, the server is asked to end watches before that would look like death, which also
 //!   brings out what was kept back. One that does not even end is no way to hear of changes: the
@@ -35,7 +36,8 @@
 //!
 //! # Pace
 //!
-//! Failures in a row wait `initial × factor^n`, at most `max`, less up to a quarter of jitter.
+//! Failures in a row wait `initial × factor^n`, at most `max`, less up to a quarter of jitter; but a watch that was
+//! silent for its whole limit waits no more than the first of these, counted from its beginning.
 //! Only a finished list, a version that moves, or a watch that lived for a while begins a new row.
 //! Full lists have a second row of their own: the first one after a healthy watch starts at once,
 //! further ones wait longer each, also if each of them succeeds. Watches that end soon after
@@ -112,6 +114,8 @@ pub(crate) struct Engine {
     episode: Episode,
     /// When the last full list was begun.
     listed_at: Option<Instant>,
+    /// When a list or a probe last told the server's version.
+    compared_at: Option<Instant>,
     progress: Counters,
 }
 
@@ -161,6 +165,7 @@ impl Engine {
             behind_since: None,
             episode: Episode::default(),
             listed_at: None,
+            compared_at: None,
             progress: Counters::default(),
             config,
         }

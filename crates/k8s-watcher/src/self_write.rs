@@ -149,6 +149,7 @@ impl Records {
         let is_other = |r: &Record| r.group != gvr.group() || r.resource != gvr.resource();
         self.order.retain(|record| is_other(record));
         self.counts.retain(|record, _| is_other(record));
+        self.flights.forget(is_other);
     }
 
     fn has(&self, gvr: &Gvr, namespace: Option<&str>, name: &str, resource_version: &str) -> bool {

@@ -150,7 +150,7 @@ pub(crate) async fn silent_connection_is_given_up(target: &Target) -> Result<()>
     let path = config_maps("silent");
     rest.fill(&path, (0..20).map(|i| config_map(&format!("object-{i}"), json!({"app": "a"}), "0"))).await?;
     let proxy = Proxy::open(target).await?;
-    let watcher = synced(proxy.client()?, in_namespace("silent").idle_limit(Duration::from_secs(2))).await?;
+    let watcher = synced(proxy.client()?, in_namespace("silent").idle_limit(Duration::from_secs(3))).await?;
     let follower = Follower::start(watcher.changes()).await?;
     proxy.hang();
     rest.post(&path, &config_map("unheard", json!({"app": "a"}), "0")).await?;

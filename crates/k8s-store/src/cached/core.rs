@@ -194,11 +194,17 @@ enum Joined {
 
 impl Core {
     /// Tells of a version that the watch shows.
-    pub(super) fn shown(&self, name: Name<'_>, version: impl FnOnce() -> Version, full: Option<&Object>) {
-        if self.is_known(name) {
-            let (version, full) = (version(), full.map(|object| self.keep(Some(object.detached()))));
-            self.change(&mut self.under_way.lock(), name, |slot| slot.shown(version, full));
+    pub(super) fn shown(
+        &self,
+        name: Name<'_>,
+        version: impl FnOnce() -> Version,
+        full: Option<&Object>,
+    ) -> Option<String> {
+        if !self.is_known(name) {
+            return None;
         }
+        let (version, full) = (version(), full.map(|object| self.keep(Some(object.detached()))));
+        self.change(&mut self.under_way.lock(), name, |slot| slot.shown(version, full))
     }
 
     /// Tells of the end of an object.

@@ -31,6 +31,8 @@ impl Invalidator {
     ///
     /// A fetch that is under way goes on; its answer counts only if it is not older than this version or, where that
     /// cannot be told, not at all: then it asks again.
+    ///
+    /// Gives the version of what is cached if that is later: the watch is behind what was read, or history was set back.
     pub fn shown(
         &mut self,
         namespace: Option<&str>,
@@ -38,8 +40,8 @@ impl Invalidator {
         uid: Option<&str>,
         resource_version: Option<&str>,
         full: Option<&Object>,
-    ) {
-        self.core.shown(Name::new(namespace, name), || Version::new(uid, resource_version), full);
+    ) -> Option<String> {
+        self.core.shown(Name::new(namespace, name), || Version::new(uid, resource_version), full)
     }
 
     /// The object is gone: deleted, or no longer selected. What is cached of it is dropped, and an answer that is under

@@ -231,16 +231,25 @@ impl Slot {
     }
 
     /// The watch shows this version, and perhaps the whole object, to be kept in place of what is older. That there is
-    /// no object is no longer true.
-    pub(super) fn shown(&mut self, version: Version, full: Option<Kept>) {
+    /// no object is no longer true. Gives the version of what is kept if that is later.
+    pub(super) fn shown(&mut self, version: Version, full: Option<Kept>) -> Option<String> {
         let kept = self.kept.take();
-        self.kept = kept.and_then(|kept| match version.compare(kept.object.as_ref()?) {
-            Some(Ordering::Less) => full,
-            Some(_) => Some(kept),
-            // Which of the two is newer cannot be told, so neither is given out.
-            None => None,
+        let mut later = None;
+        self.kept = kept.and_then(|kept| {
+            let object = kept.object.as_ref()?;
+            match version.compare(object) {
+                Some(Ordering::Less) => full,
+                Some(Ordering::Equal) => Some(kept),
+                Some(Ordering::Greater) => {
+                    later = object.resource_version().map(str::to_owned);
+                    Some(kept)
+                }
+                // Which of the two is newer cannot be told, so neither is given out.
+                None => None,
+            }
         });
         self.raise(Floor::Shown(version));
+        later
     }
 
     /// The watch shows that the object is gone.

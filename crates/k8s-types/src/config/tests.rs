@@ -75,12 +75,12 @@ fn a_wrong_setting_is_named() {
     check_error(&pods().ignore_fields(["a", ""]), "ignore_fields[1]: empty expression");
     check_error(&pods().page_size(0), "page_size: zero");
     check_error(&pods().watch_timeout(Duration::ZERO), "watch_timeout: less than a second");
-    check_error(&pods().idle_limit(Duration::ZERO), "idle_limit: zero");
+    check_error(&pods().idle_limit(Duration::ZERO), "idle_limit: less than 3 seconds");
     let backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(1));
     check_error(&pods().backoff(backoff), "backoff.max: less than backoff.initial");
     let (nanosecond, year) = (Duration::from_nanos(1), Duration::from_secs(365 * 24 * 3600));
     check_error(&pods().backoff(Backoff::new(nanosecond, nanosecond)), "backoff.initial: less than 10 ms");
-    check_error(&pods().idle_limit(nanosecond), "idle_limit: less than 10 ms");
+    check_error(&pods().idle_limit(Duration::from_millis(2_999)), "idle_limit: less than 3 seconds");
     check_error(&pods().watch_timeout(year), "watch_timeout: more than 30 days");
     check_error(&pods().watch_timeout(Duration::MAX), "watch_timeout: more than 30 days");
     check_error(&pods().backoff(Backoff::default().factor(0.5)), "backoff.factor: less than 1 or not finite");
@@ -103,11 +103,11 @@ fn everything_round_trips_through_json() {
         .list_mode(ListMode::Paged)
         .page_size(50)
         .watch_timeout(Duration::from_secs(60))
-        .idle_limit(Duration::from_millis(1_500))
+        .idle_limit(Duration::from_millis(3_500))
         .backoff(Backoff::new(Duration::from_millis(15), Duration::from_secs(2)).factor(1.5));
     let value = serde_json::to_value(&config).expect("json");
     assert_eq!(value["debounce"], "1500us");
-    assert_eq!(value["transport"]["idleLimit"], "1500ms");
+    assert_eq!(value["transport"]["idleLimit"], "3500ms");
     assert_eq!(value["indexBy"][1], json!({"expression": "spec.rules[*].host", "multiValued": true}));
     assert_eq!(value["labelSelector"]["matchLabels"]["app"], "web");
     assert_eq!(serde_json::from_value::<WatcherConfig>(value).expect("config"), config);

@@ -50,6 +50,8 @@ const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Less would be a flood of requests.
 const SHORTEST: Duration = Duration::from_millis(10);
+/// The shortest idle limit: servers are asked in whole seconds to end watches before it.
+const SHORTEST_IDLE: Duration = Duration::from_secs(3);
 
 impl Default for Transport {
     fn default() -> Transport {
@@ -74,11 +76,8 @@ impl Transport {
         if self.watch_timeout > LONGEST {
             return Err(ConfigError::new("watch_timeout", "more than 30 days"));
         }
-        if self.idle_limit.is_zero() {
-            return Err(ConfigError::new("idle_limit", "zero"));
-        }
-        if self.idle_limit < SHORTEST {
-            return Err(ConfigError::new("idle_limit", "less than 10 ms"));
+        if self.idle_limit < SHORTEST_IDLE {
+            return Err(ConfigError::new("idle_limit", "less than 3 seconds"));
         }
         self.backoff.validate()
     }
@@ -182,11 +181,11 @@ macro_rules! transport_setters {
         }
 
         /// Sets how long a watch may bring nothing, not even a bookmark, before it is taken for dead. Default: 150
-        /// seconds; less than 10 milliseconds is an error.
+        /// seconds; less than 3 seconds is an error.
         ///
         /// kube-apiserver sends a bookmark each minute. With a shorter limit a quiet kind looks dead once; from then on
         /// the server is asked to end watches before the limit, in whole seconds from one up, and that they end is a
-        /// sign of life. So a limit of a few seconds costs a request every few seconds.
+        /// sign of life. So a limit of a few seconds costs a request each second or two.
         #[must_use]
         pub fn idle_limit(mut self, limit: std::time::Duration) -> Self {
             self.spec.transport.idle_limit = limit;

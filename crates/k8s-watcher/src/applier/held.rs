@@ -164,7 +164,7 @@ fn guarded<T>(control: &Control, call: impl FnOnce() -> T) -> Option<T> {
     let result = catch_unwind(AssertUnwindSafe(call));
     if result.is_err() {
         control.status.update(|s| s.callback_panics += 1);
-        tracing::error!(resource = %control.resource, "the filter of own writes panicked; taken for a foreign write");
+        tracing::error!(resource = %control.resource, "the filter of own writes panicked; taken for an answer of no");
     }
     result.ok()
 }

@@ -15,17 +15,17 @@ pub(crate) trait Sink: Send + 'static {
     /// The encoder of the objects that are given to [`show`](Self::show) and [`hide`](Self::hide).
     fn encoder(&mut self) -> &mut Encoder;
 
-    /// The server shows an object; says whether what is kept of it is later, and stays.
-    fn show(&mut self, object: Object, origin: Origin) -> bool;
+    /// The server shows an object; gives the version of what is known of it if that is later, and stays.
+    fn show(&mut self, object: Object, origin: Origin) -> Option<Later>;
 
     /// The server says that an object is gone. That may be older than what is known: the watch after a list begins
-    /// at the version of its first page. Says whether what is kept of it is later, and stays.
-    fn hide(&mut self, object: Object, origin: Origin) -> bool;
+    /// at the version of its first page. Gives the version of what is known if that is later, and stays.
+    fn hide(&mut self, object: Object, origin: Origin) -> Option<Later>;
 
     /// The server shows an object that cannot be held: the last good state stays, unless it is deleted. What comes
-    /// next of it is not measured by that state's version if `origin` says that it is from before a restore. Says
-    /// whether what is kept of it is later.
-    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) -> bool;
+    /// next of it is not measured by that state's version if `origin` says that it is from before a restore. Gives
+    /// the version of what is known of it if that is later.
+    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) -> Option<Later>;
 
     /// A full list begins, of a namespace or of everything; `from_scratch` if versions of before mean nothing any more.
     fn begin_relist(&mut self, namespace: Option<&str>, from_scratch: bool);
@@ -67,6 +67,9 @@ pub(crate) trait Sink: Send + 'static {
     }
 }
 
+/// The version of what is known of an object, later than what was shown.
+pub(crate) type Later = String;
+
 /// How an object came to us.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Origin {
@@ -82,14 +85,10 @@ impl Origin {
         self != Self::List { from_scratch: true }
     }
 
-    /// Whether what came is older than what is kept, as a lagging server may show it.
-    pub(crate) fn is_stale(self, object: &Object, kept: Option<&Object>) -> bool {
-        self.versions_hold() && is_before(object.resource_version(), kept)
+    /// The version of what is kept if what came is older, as a lagging server may show it.
+    pub(crate) fn later(self, version: Option<&str>, kept: Option<&Object>) -> Option<Later> {
+        let kept = kept.and_then(Object::resource_version).filter(|_| self.versions_hold())?;
+        let is_older = version.filter(|v| version::is_usable(v)).is_some_and(|v| version::is_before(v, kept));
+        is_older.then(|| kept.to_owned())
     }
-}
-
-/// Whether a version is older than that of a kept object.
-pub(crate) fn is_before(version: Option<&str>, kept: Option<&Object>) -> bool {
-    let kept = kept.and_then(Object::resource_version);
-    version.filter(|v| version::is_usable(v)).zip(kept).is_some_and(|(version, kept)| version::is_before(version, kept))
 }

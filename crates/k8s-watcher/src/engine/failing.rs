@@ -71,8 +71,9 @@ impl Engine {
         // longer each time would be to look away. Everything else waits from the failure on.
         let idle = problem.class == ErrorClass::Idle && request.opened.is_some();
         let at = if idle {
+            let attempt = if self.config.brief_watch().is_some() { 0 } else { self.failures };
             self.failures = self.failures.saturating_add(1);
-            later(request.sent, self.backoff.step(0)).max(now)
+            later(request.sent, self.backoff.step(attempt)).max(now)
         } else {
             self.retry_at(problem, now)
         };
@@ -97,7 +98,7 @@ impl Engine {
             }
             ErrorClass::Idle if idle => {
                 let was_to_end = !std::mem::take(&mut self.expects_bookmarks) && self.config.brief_watch().is_some();
-                next = self.after_watch(request);
+                next = self.after_watch(request, now);
                 if was_to_end && !request.heard {
                     self.need_list(false);
                     next = Next::List;
@@ -180,7 +181,10 @@ impl Engine {
             ErrorClass::Connection | ErrorClass::Idle | ErrorClass::Server => self.clear_suspicion(),
             _ => {}
         }
-        if let Some(relist) = &mut self.relist
+        // Who is busy, away or behind says nothing of the token.
+        let is_served = problem.origin != Origin::Silence
+            && !matches!(problem.class, ErrorClass::Throttled | ErrorClass::Unauthorized | ErrorClass::Behind);
+        if let Some(relist) = self.relist.as_mut().filter(|_| is_served)
             && relist.token_failed_for_good()
         {
             self.abort_relist(out);

@@ -10,7 +10,7 @@ const STREAM_ATTEMPTS: u32 = 5;
 /// A stream that ends by itself before its mark so often is taken for an ignored flag.
 const EARLY_ENDS: u32 = 2;
 /// After so many failures of one page the list begins again: its token may be what is wrong.
-const PAGE_ATTEMPTS: u32 = 5;
+const PAGE_ATTEMPTS: u32 = 8;
 /// A list that leads back so often to a page that was read is taken for a mistake.
 const STALLED_PAGES: u32 = 8;
 /// So many expired lists in a row are forgiven before pages get bigger, and lists thus shorter.
@@ -177,6 +177,7 @@ impl Engine {
         self.resume = Some(version.to_owned());
         self.progress.synced = true;
         self.progress.current_at = Some(now);
+        self.compared_at = Some(now);
         // A list that only stands in for watches that do not work heals nothing.
         let stands_in = self.churn > 1;
         if !stands_in {

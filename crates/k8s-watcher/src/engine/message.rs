@@ -88,14 +88,15 @@ pub(crate) enum Action {
     /// The full state follows: nothing counts as seen from here on.
     BeginRelist {
         /// Versions of before mean nothing any more: an object with a lower version than the
-        /// stored one is right. Otherwise the store never goes back.
+        /// stored one is right. Otherwise the store does not go back before [`Action::FinishRelist`].
         from_scratch: bool,
     },
     /// The full state will not be complete: nothing is deleted, what was applied stays, what was
     /// seen is forgotten.
     AbortRelist,
     /// The full state is complete at this version: what was not seen since
-    /// [`Action::BeginRelist`] is deleted. The first one is the sync.
+    /// [`Action::BeginRelist`] is deleted; what was shown as older than what is known, though that is not later than
+    /// this version, is the truth ([`Input::SetBack`]). The first one is the sync.
     FinishRelist { resource_version: String },
     /// Something failed. For the status always, for the log where it is `first`.
     Report(Report),

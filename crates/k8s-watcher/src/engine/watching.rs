@@ -8,6 +8,9 @@ use super::*;
 
 /// Watches in a row that opened and said nothing, after which versions are compared.
 const SILENT_WATCHES: u32 = 2;
+/// How far apart such comparisons are at least: where watches are asked to last seconds only, two of them in a row are
+/// nothing.
+const BETWEEN_PROBES: Duration = Duration::from_secs(60);
 /// Empty watches in a row after which it is worth a report.
 const EMPTY_WATCHES: u32 = 3;
 
@@ -190,7 +193,7 @@ impl Engine {
             return self.on_empty_watch(&request, now, out);
         }
         let at = self.after_end(&request, now);
-        let next = self.after_watch(&request);
+        let next = self.after_watch(&request, now);
         self.schedule(next, at, now, out);
     }
 
@@ -198,7 +201,7 @@ impl Engine {
     fn on_empty_watch(&mut self, request: &Request, now: Instant, out: &mut Vec<Action>) {
         self.failures = self.failures.saturating_add(1);
         let mut at = self.after_end(request, now);
-        let mut next = self.after_watch(request);
+        let mut next = self.after_watch(request, now);
         if self.broke_again() {
             self.need_list(false);
             next = Next::List;
@@ -218,14 +221,16 @@ impl Engine {
     }
 
     /// What follows a watch that ended without a failure: another, or a look at the versions.
-    pub(super) fn after_watch(&mut self, request: &Request) -> Next {
+    pub(super) fn after_watch(&mut self, request: &Request, now: Instant) -> Next {
         if request.heard {
             self.silent = 0;
             return Next::Watch;
         }
-        self.silent += 1;
-        if self.silent >= SILENT_WATCHES && self.resume.as_deref().is_some_and(is_ordered) {
+        self.silent = self.silent.saturating_add(1);
+        let is_due = self.compared_at.is_none_or(|at| later(at, BETWEEN_PROBES) <= now);
+        if self.silent >= SILENT_WATCHES && is_due && self.resume.as_deref().is_some_and(is_ordered) {
             self.silent = 0;
+            self.compared_at = Some(now);
             return Next::Probe;
         }
         Next::Watch

@@ -168,6 +168,12 @@ impl Flights {
         any
     }
 
+    /// Forgets which versions were asked about, but for those of others.
+    pub(super) fn forget(&mut self, is_other: impl Fn(&Record) -> bool) {
+        self.order.retain(|version| is_other(version));
+        self.seen.retain(|version, _| is_other(version));
+    }
+
     fn latest_at_first_sight(&mut self, version: Record) -> u64 {
         if let Some(latest) = self.seen.get(&version) {
             return *latest;

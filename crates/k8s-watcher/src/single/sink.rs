@@ -7,7 +7,7 @@ use k8s_types::{ChangeStats, Object};
 use tokio::time::Instant;
 
 use super::Shared;
-use crate::driver::{Origin, Sink, is_before};
+use crate::driver::{Later, Origin, Sink};
 use crate::frame::BadObject;
 use crate::status::Status;
 use crate::transition::{Proof, Reported, Transition, gone, shown};
@@ -115,43 +115,44 @@ impl Sink for SingleSink {
         &mut self.encoder
     }
 
-    fn show(&mut self, object: Object, origin: Origin) -> bool {
+    fn show(&mut self, object: Object, origin: Origin) -> Option<Later> {
         if !self.is_it(object.namespace(), object.name()) {
-            return false;
+            return None;
         }
         self.seen = true;
         let origin = self.origin_of_shown(origin);
-        let is_stale = origin.is_stale(&object, self.current.as_ref());
-        if !is_stale {
+        let later = origin.later(object.resource_version(), self.current.as_ref());
+        if later.is_none() {
             let proof = Proof { version: origin.versions_hold(), content: true };
             self.carry_out(shown(self.current.as_ref(), object, true, proof));
         }
-        is_stale
+        later
     }
 
-    fn hide(&mut self, object: Object, origin: Origin) -> bool {
+    fn hide(&mut self, object: Object, origin: Origin) -> Option<Later> {
         if !self.is_it(object.namespace(), object.name()) {
-            return false;
+            return None;
         }
         let origin = self.origin_of_shown(origin);
-        let is_stale = origin.is_stale(&object, self.current.as_ref());
-        if !is_stale {
+        let later = origin.later(object.resource_version(), self.current.as_ref());
+        if later.is_none() {
             self.carry_out(gone(self.current.as_ref(), Some(object)));
         }
-        is_stale
+        later
     }
 
-    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) -> bool {
+    fn skip(&mut self, bad: &BadObject, is_delete: bool, origin: Origin) -> Option<Later> {
         if !bad.name.as_deref().is_some_and(|name| self.is_it(bad.namespace.as_deref(), name)) {
-            return false;
+            return None;
         }
         self.seen = true;
         self.is_outlived |= !origin.versions_hold();
-        let is_stale = !self.is_outlived && is_before(bad.resource_version.as_deref(), self.current.as_ref());
-        if is_delete && !is_stale {
+        let origin = if self.is_outlived { Origin::List { from_scratch: true } } else { origin };
+        let later = origin.later(bad.resource_version.as_deref(), self.current.as_ref());
+        if is_delete && later.is_none() {
             self.carry_out(gone(self.current.as_ref(), None));
         }
-        is_stale
+        later
     }
 
     fn begin_relist(&mut self, _namespace: Option<&str>, _from_scratch: bool) {

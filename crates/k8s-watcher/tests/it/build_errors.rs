@@ -79,7 +79,7 @@ async fn each_error_names_its_field() {
             "field_selector: metadata.managedFields is dropped (keep_managed_fields)",
         ),
         (index().page_size(0), "page_size: zero"),
-        (index().idle_limit(Duration::ZERO), "idle_limit: zero"),
+        (index().idle_limit(Duration::ZERO), "idle_limit: less than 3 seconds"),
         (index().watch_timeout(ms(999)), "watch_timeout: less than a second"),
         (index().backoff(Backoff::new(Duration::ZERO, secs(1))), "backoff.initial: zero"),
         (index().backoff(Backoff::new(secs(2), secs(1))), "backoff.max: less than backoff.initial"),

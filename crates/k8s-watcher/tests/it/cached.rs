@@ -258,3 +258,28 @@ async fn c27_what_was_read_of_an_object_that_no_list_could_tell_of_does_not_outl
     settle(secs(30)).await;
     assert_eq!(read().await, ["third"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn c27_what_was_read_ahead_of_the_watch_does_not_outlive_a_restore_with_raised_versions() {
+    let at = |version: u64, token: &str| {
+        let mut object = secret("a", "one", token);
+        object["metadata"]["uid"] = "u".into();
+        object["metadata"]["resourceVersion"] = version.to_string().into();
+        object
+    };
+    let server = fake().revision(1_200).start().await.unwrap();
+    server.restart_at(1_200, [at(1_150, "backup")]).unwrap();
+    let watcher = cached(&server, by_team()).await;
+    // Nobody tells the watcher of the write that a reader finds.
+    server.faults().on(Watch::of(SECRETS)).always().no_answer();
+    server.close_watches();
+    settle(secs(1)).await;
+    server.apply(secret("a", "one", "lost")).unwrap();
+    let read = async || tokens(watcher.store().by_name(Some("shop"), "a").await.unwrap().as_slice());
+    assert_eq!(read().await, ["lost"]);
+    server.faults().clear();
+    server.restart_at(1_000_000, [at(1_150, "backup")]).unwrap();
+    settle(secs(100)).await;
+    assert_eq!(watcher.status().resource_version.as_deref(), Some("1000000"));
+    assert_eq!(read().await, ["backup"]);
+}

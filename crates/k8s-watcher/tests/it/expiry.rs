@@ -292,6 +292,33 @@ async fn c25_a_lagging_server_cannot_take_the_store_back() {
     same_as_served(&watcher, &server).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn c27_a_page_that_is_behind_what_a_newer_page_showed_is_no_restore() {
+    // Pages of different versions, and then a list that is not older than the first of them, but than the second.
+    let server = server([config_map("a", "x"), config_map("b", "x")]).await;
+    let first = server.revision();
+    let page = |version: u64, of: serde_json::Value| {
+        move |page: &mut serde_json::Value| {
+            page["metadata"]["resourceVersion"] = version.to_string().into();
+            page["items"] = json!([of.clone()]);
+        }
+    };
+    server.advance(100);
+    let faults = server.faults();
+    faults.on(List::of(MAPS)).nth(1).edit_body(page(first, at(first, config_map("a", "x"))));
+    faults.on(List::of(MAPS)).nth(2).edit_body(page(first + 9, at(first + 8, config_map("b", "newest"))));
+    faults.on(List::of(MAPS)).nth(3).edit_body(page(first + 5, at(first, config_map("a", "x"))));
+    faults.on(List::of(MAPS)).nth(4).edit_body(page(first + 5, at(first + 4, config_map("b", "before"))));
+    faults.on(Watch::of(MAPS)).always().hang();
+    let (watcher, record) = watching(&server, paged().page_size(1)).await;
+    watcher.relist();
+    settle(secs(20)).await;
+    assert_eq!(watcher.status().relists, 1);
+    assert_eq!(label(&watcher, "b").as_deref(), Some("newest"));
+    assert_eq!(record.len(), 0);
+    assert!(watcher.last_watch_error().is_none(), "{:?}", watcher.last_watch_error());
+}
+
 /// A load whose second page is newer than its first, so that the watch, which begins at the version of the first, brings
 /// what the store has got over already. `meanwhile` happens between the pages; the second shows what `b` is then.
 async fn late_events(meanwhile: impl FnOnce(&FakeApiServer)) -> (FakeApiServer, k8s_watcher::RunningWatcher, Record) {

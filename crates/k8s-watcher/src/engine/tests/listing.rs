@@ -105,9 +105,9 @@ fn c11_a_token_that_always_fails_in_whatever_way_is_given_up() {
             _ => watch(""),
         };
         let mut sim = Sim::new(paged(), server);
-        sim.run(secs(120));
+        sim.run(secs(180));
         let mut expected = vec!["LIST"];
-        expected.extend(["LIST c=a"; 5]);
+        expected.extend(["LIST c=a"; 8]);
         expected.extend(["LIST>=10", "LIST c=b", "WATCH 12"]);
         sim.expect_asked(&expected);
         assert!(sim.reports().iter().all(|report| report.class == class), "{status}: {:?}", sim.reports());

@@ -7,7 +7,7 @@ use fastrand::Rng;
 use k8s_fake_apiserver::StreamingLists;
 use k8s_types::{ListMode, WatcherConfig};
 
-use super::fault::Fault;
+use super::fault::{Fault, What};
 use super::truth::{NAMES, NAMESPACES, Place, Selection, View};
 use crate::support::{config, ms, secs};
 
@@ -249,6 +249,11 @@ impl Setup {
 }
 
 impl Step {
+    /// Whether events come again in their old order.
+    pub(crate) fn is_replay(&self) -> bool {
+        matches!(self, Self::Fault(Fault { what: What::Replay(_), .. }))
+    }
+
     fn random(kind: Kind, rng: &mut Rng) -> Self {
         match rng.u32(0..100) {
             0..20 if kind == Kind::Cached => Self::Read(Read::random(kind, rng)),

@@ -1,7 +1,7 @@
 //! How a history is played: step by step, looked at after each, and then until all is well.
 
 use k8s_types::ChangeStats;
-use k8s_watcher::Status;
+use k8s_watcher::{ErrorClass, Status};
 use tokio::time::Instant;
 
 #[cfg(feature = "cached")]
@@ -95,6 +95,9 @@ async fn run<S: Subject>(history: &History, story: &Story) {
     follow(&mut subject, &mut cluster, setup).await;
     check_bounds(&subject.status().changes, &cluster, setup);
     cluster.check_requests(setup, history.kind);
+    let may_go_back = cluster.was_restored || setup.has_replica || history.steps.iter().any(Step::is_replay);
+    let backwards = subject.status().failures.of(ErrorClass::Backwards);
+    assert!(may_go_back || backwards == 0, "taken for a restore: {:?}", subject.status());
     subject.end(setup, &cluster).await;
 }
 
