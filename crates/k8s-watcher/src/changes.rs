@@ -184,7 +184,7 @@ impl Feed {
 
 impl Pending {
     fn add(&mut self, snapshot: &Snapshot, changes: &[Change]) {
-        self.snapshot = snapshot.clone();
+        let before = std::mem::replace(&mut self.snapshot, snapshot.clone());
         if !self.primed {
             // The first batch is the state itself.
             return;
@@ -193,7 +193,12 @@ impl Pending {
             self.stats.record(change);
             match self.net.entry(ObjectKey::of(change.object())) {
                 Entry::Vacant(entry) => {
-                    let mut net = Net { known: change.previous().cloned(), last: None };
+                    let known = match change {
+                        // A delete may tell of a state that nobody was told of before.
+                        Change::Deleted(_) => before.by_key(entry.key()),
+                        _ => change.previous(),
+                    };
+                    let mut net = Net { known: known.cloned(), last: None };
                     if net.heed(change) {
                         entry.insert(net);
                     }

@@ -119,3 +119,18 @@ fn what_is_read_while_the_waiting_states_are_tidied_is_complete() {
     assert!(names.is_sorted());
     assert!(!world.feed.tidy_step(), "there is nothing left to do");
 }
+
+#[test]
+fn a_delete_that_tells_of_a_later_state_does_not_change_what_the_reader_knows() {
+    let mut world = World::new();
+    let mut changes = world.feed.subscribe();
+    drop(next(&mut changes));
+    // The delete has the object as it was last, which nobody could read before; a backup brings back what was known.
+    let last = World::new().upsert(0, 7).object().clone();
+    world.writer.remove(Some("shop"), "o-0000");
+    world.feed.publish(&world.writer.commit(), &[Change::Deleted(last)]);
+    world.write(0..1, 0);
+    let batch = next(&mut changes);
+    assert_eq!((batch.stats.deleted, batch.stats.created), (1, 1));
+    assert!(batch.changes.is_empty(), "{:?}", batch.changes);
+}
