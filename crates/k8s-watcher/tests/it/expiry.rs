@@ -208,6 +208,34 @@ async fn c27_a_restore_with_raised_versions_takes_objects_back_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn c27_a_restore_with_raised_versions_is_noticed_in_one_namespace_and_of_what_cannot_be_read() {
+    let server = fake().revision(1_200).start().await.unwrap();
+    let of = |namespace: &str, version: u64, value: &str| at(version, config_map_in(namespace, "a", value));
+    server.restart_at(1_200, [of("shop", 1_150, "lost"), of("pay", 900, "same"), of("bad", 1_150, "lost")]).unwrap();
+    let (watcher, record) = watching(&server, paged().namespaces(["shop", "pay", "bad"])).await;
+    let deep = (0..200).fold(serde_json::Value::Null, |inner, _| json!([inner]));
+    server.faults().on(List::of(MAPS).namespace("bad")).always().edit(move |object| {
+        object["metadata"]["labels"]["app"] = deep.clone();
+    });
+    let backup = [of("shop", 950, "backup"), of("pay", 900, "same"), of("bad", 950, "backup")];
+    server.restart_at(1_000_000, backup).unwrap();
+    settle(secs(60)).await;
+    let value = |namespace: &str| {
+        watcher.store().by_name(Some(namespace), "a").and_then(|a| a.label("app").map(str::to_owned)).unwrap()
+    };
+    assert_eq!((value("shop"), value("pay"), value("bad")), ("backup".into(), "same".into(), "lost".into()));
+    let status = watcher.status();
+    assert_eq!((record.totals(), status.failures.of(ErrorClass::Backwards)), ((0, 1, 0), 2));
+    assert!(status.skipped > 0);
+    // The last good state stays, and does not stand in the way of the next one for being later.
+    server.faults().clear();
+    watcher.relist();
+    settle(secs(60)).await;
+    same_as_served(&watcher, &server).await;
+    assert_eq!((value("bad"), record.totals()), ("backup".into(), (0, 2, 0)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn c27_initial_events_that_lag_and_catch_up_are_no_restore() {
     let server = server([]).await;
     let a = |version: u64, value: &str| json!({"type": "ADDED", "object": at(version, config_map("a", value))});
