@@ -52,8 +52,13 @@ fn play(story: &str) -> String {
                 last = refreshed.map_or("asked".into(), |kept| format!("refreshed {}", text(kept.object.as_ref())));
             }
             "answer" => last = format!("{:?}", slot.answered(kept(now, object))),
-            "shown" => slot.shown(Version::of(&object.expect("a version")), None),
-            "full" => slot.shown(Version::of(object.as_ref().expect("a version")), Some(kept(now, object))),
+            "shown" | "full" => {
+                let version = Version::of(object.as_ref().expect("a version"));
+                let full = (verb == "full").then(|| kept(now, object));
+                if let Some(later) = slot.shown(version, full) {
+                    last = format!("behind {later}");
+                }
+            }
             "gone" => slot.gone(),
             "fail" => slot.failed(),
             "forget" => slot.forget(),
@@ -86,6 +91,11 @@ fn stories() {
         // Events about what is kept.
         ("read:a5 ask:a5 answer:a5 shown:a5 read:a5", "hit a5"),
         ("read:a5 ask:a5 answer:a7 shown:a6 read:a6", "hit a7"),
+        ("read:a5 ask:a5 answer:a7 shown:a6", "behind 7"),
+        ("read:a5 ask:a5 answer:a7 full:a6", "behind 7"),
+        ("read:a5 ask:a5 answer:a7 shown:a7", "Settled"),
+        ("read:a5 ask:a5 answer:a7 shown:a8", "Settled"),
+        ("read:- ask:- answer:- shown:a6", "Settled"),
         ("read:a5 ask:a5 answer:a5 shown:a6 read:a5", "start"),
         ("read:a5 ask:a5 answer:a5 full:a6 read:a6", "hit a6"),
         ("read:a5 ask:a5 answer:a7 full:a6 read:a6", "hit a7"),
