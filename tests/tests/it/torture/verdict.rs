@@ -73,8 +73,9 @@ pub(super) fn requests(cast: &Cast, elapsed: Duration) -> Result<()> {
             "            {name}: {begun} lists and watches, {at_most} in the busiest second, {relists} relists, \
              {failures} failures"
         );
-        // From the fourth failure in a row on there is one try in a second and a half at most.
-        let allowed = scopes * (20 + elapsed.as_secs() as usize / 2);
+        // From the fourth failure in a row on there is one try in a second and a half at most. Where a watch was silent
+        // for the idle limit of five seconds, the next ones are to end after one or two.
+        let allowed = scopes * (20 + elapsed.as_secs() as usize);
         ensure!(begun <= allowed && at_most <= 8 * scopes, "{name}: {begun} requests, {at_most} in a second");
         let of = |class| status.failures.of(class);
         ensure!(of(ErrorClass::Backwards) == 0, "{name}: nothing was set back: {status:?}");
