@@ -90,6 +90,8 @@ async fn run<S: Subject>(history: &History, story: &Story) {
     // What hangs is given up after a while, and tells its part then; what would hang or break later ends.
     settle(secs(setup.idle_seconds + 200)).await;
     cluster.server.close_watches();
+    // What hangs since a moment ago does not: it is given up like the others.
+    settle(secs(setup.idle_seconds + 60)).await;
     arrive(&mut subject, &mut cluster, setup).await;
     check_bounds(&subject.status().changes, &cluster, setup);
     follow(&mut subject, &mut cluster, setup).await;
