@@ -77,12 +77,13 @@ impl Applier {
     /// Takes an event over, unless what is kept is later; `is_own` if it is the echo of our own write.
     fn apply(&mut self, event: Event, origin: Origin, is_own: bool) -> Option<Later> {
         let object = event.object();
-        let is_outlived = self.outlived.end(object.namespace(), object.name());
-        if is_outlived {
+        let origin = if self.outlived.end(object.namespace(), object.name()) {
             // Nor can what was read of it meanwhile be measured by its version.
             self.cache.gone(object.namespace(), object.name());
-        }
-        let origin = if is_outlived { Origin::List { from_scratch: true } } else { origin };
+            Origin::FROM_SCRATCH
+        } else {
+            origin
+        };
         let previous = self.writer.get(object.namespace(), object.name());
         let mut later = origin.later(object.resource_version(), previous);
         if later.is_some() {
@@ -188,7 +189,7 @@ impl Sink for Applier {
             self.apply_released(released);
         }
         let kept = self.writer.get(namespace, name)?;
-        let origin = if self.outlived.has(namespace, name) { Origin::List { from_scratch: true } } else { origin };
+        let origin = if self.outlived.has(namespace, name) { Origin::FROM_SCRATCH } else { origin };
         let later = origin.later(bad.resource_version.as_deref(), Some(kept));
         if !is_delete || later.is_some() {
             self.writer.touch(namespace, name);
@@ -216,10 +217,10 @@ impl Sink for Applier {
     fn begin_relist(&mut self, namespace: Option<&str>, from_scratch: bool) {
         let released = self.held.release_in(namespace);
         self.apply_released(released);
-        // What was read before the first list may be from before a restore that nobody could notice.
         if from_scratch {
             self.forget_versions();
         } else if !self.is_loaded {
+            // What was read before the first list may be from before a restore that nobody could notice.
             self.cache.forget();
         }
         self.writer.begin_relist(namespace);

@@ -48,12 +48,11 @@ impl Relisting {
             return false;
         }
         sink.forget_versions();
-        let origin = Origin::List { from_scratch: true };
         for (_, older) in self.older.into_values() {
             match older {
-                Older::Shown(object) => sink.show(object, origin),
-                Older::Gone(object) => sink.hide(object, origin),
-                Older::Bad { bad, is_delete } => sink.skip(&bad, is_delete, origin),
+                Older::Shown(object) => sink.show(object, Origin::FROM_SCRATCH),
+                Older::Gone(object) => sink.hide(object, Origin::FROM_SCRATCH),
+                Older::Bad { bad, is_delete } => sink.skip(&bad, is_delete, Origin::FROM_SCRATCH),
             };
         }
         true

@@ -80,9 +80,12 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
+    /// By a list that takes the store back to lower versions.
+    pub(crate) const FROM_SCRATCH: Self = Self::List { from_scratch: true };
+
     /// Whether versions can be compared with those that are kept.
     pub(crate) fn versions_hold(self) -> bool {
-        self != Self::List { from_scratch: true }
+        self != Self::FROM_SCRATCH
     }
 
     /// The version of what is kept if what came is older, as a lagging server may show it.

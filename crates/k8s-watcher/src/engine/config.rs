@@ -71,11 +71,9 @@ impl EngineConfig {
     }
 
     /// How long a watch shall be kept open, at least, where bookmarks do not come within the idle limit: up to twice
-    /// this is less than the limit. None where that is less than a second, which is the unit that servers know; no
-    /// watcher can be configured so.
-    pub(super) fn brief_watch(&self) -> Option<Duration> {
-        let least = self.idle_limit.mul_f64(0.375);
-        (least >= Duration::from_secs(1)).then(|| least.min(self.watch_timeout))
+    /// this is less than the limit, if that is more than the two seconds that are the least which can be asked for.
+    pub(super) fn brief_watch(&self) -> Duration {
+        self.idle_limit.mul_f64(0.375).min(self.watch_timeout)
     }
 
     pub(super) fn silence_limit(&self) -> Duration {

@@ -71,9 +71,8 @@ impl Engine {
         // longer each time would be to look away. Everything else waits from the failure on.
         let idle = problem.class == ErrorClass::Idle && request.opened.is_some();
         let at = if idle {
-            let attempt = if self.config.brief_watch().is_some() { 0 } else { self.failures };
             self.failures = self.failures.saturating_add(1);
-            later(request.sent, self.backoff.step(attempt)).max(now)
+            later(request.sent, self.backoff.step(0)).max(now)
         } else {
             self.retry_at(problem, now)
         };
@@ -97,7 +96,7 @@ impl Engine {
                 next = Next::List;
             }
             ErrorClass::Idle if idle => {
-                let was_to_end = !std::mem::take(&mut self.expects_bookmarks) && self.config.brief_watch().is_some();
+                let was_to_end = !std::mem::take(&mut self.expects_bookmarks);
                 next = self.after_watch(request, now);
                 if was_to_end && !request.heard {
                     self.need_list(false);

@@ -37,8 +37,8 @@ impl Engine {
         };
         self.progress.restarts += u64::from(self.progress.reopening);
         self.progress.reopening = true;
-        let brief = self.config.brief_watch().filter(|_| !self.expects_bookmarks);
-        let timeout_seconds = self.backoff.watch_seconds(brief.unwrap_or(self.config.watch_timeout));
+        let least = if self.expects_bookmarks { self.config.watch_timeout } else { self.config.brief_watch() };
+        let timeout_seconds = self.backoff.watch_seconds(least);
         out.push(Action::Watch(WatchQuery::Resume { resource_version: resume.clone(), timeout_seconds }));
         (RequestKind::Watch, Duration::from_secs(timeout_seconds))
     }
@@ -46,14 +46,7 @@ impl Engine {
     pub(super) fn on_event(&mut self, kind: EventKind, version: &str, now: Instant, out: &mut Vec<Action>) {
         match self.open_kind() {
             Some(RequestKind::Stream) => self.on_initial_event(kind, version, now, out),
-            Some(RequestKind::Watch) => match self.advance(version, now, out) {
-                Move::Forward | Move::Stay => out.push(Action::Apply),
-                Move::Back => {
-                    out.push(Action::Ignore);
-                    self.on_backwards("an event", version, now, out);
-                }
-            },
-            _ => out.push(Action::Ignore),
+            _ => self.on_live_event("an event", version, now, out),
         }
     }
 
@@ -73,14 +66,18 @@ impl Engine {
     pub(super) fn on_undecodable(&mut self, version: &str, now: Instant, out: &mut Vec<Action>) {
         match self.open_kind() {
             Some(RequestKind::Stream) => out.push(Action::Apply),
-            Some(RequestKind::Watch) => match self.advance(version, now, out) {
-                Move::Forward | Move::Stay => out.push(Action::Apply),
-                Move::Back => {
-                    out.push(Action::Ignore);
-                    self.on_backwards("an undecodable event", version, now, out);
-                }
-            },
-            _ => out.push(Action::Ignore),
+            _ => self.on_live_event("an undecodable event", version, now, out),
+        }
+    }
+
+    fn on_live_event(&mut self, what: &str, version: &str, now: Instant, out: &mut Vec<Action>) {
+        if self.open_kind() != Some(RequestKind::Watch) {
+            out.push(Action::Ignore);
+        } else if let Move::Back = self.advance(version, now, out) {
+            out.push(Action::Ignore);
+            self.on_backwards(what, version, now, out);
+        } else {
+            out.push(Action::Apply);
         }
     }
 

@@ -58,7 +58,7 @@ impl SingleSink {
 
     /// What is shown in a form that can be held ends what was outlived.
     fn origin_of_shown(&mut self, origin: Origin) -> Origin {
-        if std::mem::take(&mut self.is_outlived) { Origin::List { from_scratch: true } } else { origin }
+        if std::mem::take(&mut self.is_outlived) { Origin::FROM_SCRATCH } else { origin }
     }
 
     fn carry_out(&mut self, transition: Transition) {
@@ -147,7 +147,7 @@ impl Sink for SingleSink {
         }
         self.seen = true;
         self.is_outlived |= !origin.versions_hold();
-        let origin = if self.is_outlived { Origin::List { from_scratch: true } } else { origin };
+        let origin = if self.is_outlived { Origin::FROM_SCRATCH } else { origin };
         let later = origin.later(bad.resource_version.as_deref(), self.current.as_ref());
         if is_delete && later.is_none() {
             self.carry_out(gone(self.current.as_ref(), None));

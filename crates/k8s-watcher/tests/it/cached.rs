@@ -33,6 +33,11 @@ fn tokens(objects: &[Object]) -> Vec<String> {
     objects.iter().map(token).collect()
 }
 
+/// The token of the object `a`, if it is there.
+async fn read(watcher: &RunningWatcher<CachedStore>) -> Vec<String> {
+    tokens(watcher.store().by_name(Some("shop"), "a").await.unwrap().as_slice())
+}
+
 fn gets(server: &FakeApiServer) -> usize {
     server.journal().count(Get::of(SECRETS))
 }
@@ -198,21 +203,12 @@ async fn the_cache_comes_before_the_callbacks_and_is_checked() {
 
 #[tokio::test(start_paused = true)]
 async fn c27_a_restore_with_raised_versions_brings_the_old_object_and_no_endless_reads() {
-    let at = |version: u64, token: &str| {
-        let mut object = secret("a", "one", token);
-        object["metadata"]["resourceVersion"] = version.to_string().into();
-        object
-    };
     let server = fake().revision(1_200).start().await.unwrap();
-    server.restart_at(1_200, [at(1_150, "lost")]).unwrap();
-    let watcher = Watcher::builder(server.client(), by_team()).cached(CacheConfig::default()).spawn().unwrap();
-    watcher.wait_for_sync(LONG).await.unwrap();
-    let read = async || {
-        let found = watcher.store().by_name(Some("shop"), "a").await.unwrap();
-        tokens(found.as_slice())
-    };
+    server.restart_at(1_200, [at(1_150, secret("a", "one", "lost"))]).unwrap();
+    let watcher = cached(&server, by_team()).await;
+    let read = async || read(&watcher).await;
     assert_eq!(read().await, ["lost"]);
-    server.restart_at(1_000_000, [at(950, "backup")]).unwrap();
+    server.restart_at(1_000_000, [at(950, secret("a", "one", "backup"))]).unwrap();
     settle(secs(30)).await;
     assert_eq!(read().await, ["backup"]);
 }
@@ -224,10 +220,7 @@ async fn c27_what_was_read_before_the_first_list_does_not_outlive_a_restore() {
     let config = by_team().list_mode(ListMode::Paged);
     let watcher = Watcher::builder(server.client(), config).cached(CacheConfig::default()).spawn().unwrap();
     settle(ms(1)).await;
-    let read = async || {
-        let found = watcher.store().by_name(Some("shop"), "a").await.unwrap();
-        tokens(found.as_slice())
-    };
+    let read = async || read(&watcher).await;
     assert_eq!(read().await, ["1"]);
     server.restart_at(500, [secret("a", "one", "before")]).unwrap();
     watcher.wait_for_sync(LONG).await.unwrap();
@@ -236,49 +229,37 @@ async fn c27_what_was_read_before_the_first_list_does_not_outlive_a_restore() {
 
 #[tokio::test(start_paused = true)]
 async fn c27_what_was_read_of_an_object_that_no_list_could_tell_of_does_not_outlive_the_next_restore() {
-    let at = |version: u64, token: &str| {
-        let mut object = secret("a", "one", token);
-        object["metadata"]["uid"] = "u".into();
-        object["metadata"]["resourceVersion"] = version.to_string().into();
-        object
-    };
     let server = fake().revision(1_200).start().await.unwrap();
-    server.restart_at(1_200, [at(1_150, "first")]).unwrap();
+    server.restart_at(1_200, [at(1_150, secret("a", "one", "first"))]).unwrap();
     let watcher = cached(&server, by_team().list_mode(ListMode::Paged)).await;
-    let read = async || tokens(watcher.store().by_name(Some("shop"), "a").await.unwrap().as_slice());
+    let read = async || read(&watcher).await;
     let deep = (0..200).fold(Value::Null, |inner, _| json!([inner]));
     server.faults().on(List::of(SECRETS)).always().edit(move |object| {
         object["metadata"]["labels"]["team"] = deep.clone();
     });
-    server.restart_at(1_190, [at(1_150, "second")]).unwrap();
+    server.restart_at(1_190, [at(1_150, secret("a", "one", "second"))]).unwrap();
     settle(secs(400)).await;
     assert_eq!((read().await, watcher.status().skipped > 0), (vec!["second".to_owned()], true));
     server.faults().clear();
-    server.restart_at(1_000_000, [at(1_100, "third")]).unwrap();
+    server.restart_at(1_000_000, [at(1_100, secret("a", "one", "third"))]).unwrap();
     settle(secs(30)).await;
     assert_eq!(read().await, ["third"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn c27_what_was_read_ahead_of_the_watch_does_not_outlive_a_restore_with_raised_versions() {
-    let at = |version: u64, token: &str| {
-        let mut object = secret("a", "one", token);
-        object["metadata"]["uid"] = "u".into();
-        object["metadata"]["resourceVersion"] = version.to_string().into();
-        object
-    };
     let server = fake().revision(1_200).start().await.unwrap();
-    server.restart_at(1_200, [at(1_150, "backup")]).unwrap();
+    server.restart_at(1_200, [at(1_150, secret("a", "one", "backup"))]).unwrap();
     let watcher = cached(&server, by_team()).await;
     // Nobody tells the watcher of the write that a reader finds.
     server.faults().on(Watch::of(SECRETS)).always().no_answer();
     server.close_watches();
     settle(secs(1)).await;
     server.apply(secret("a", "one", "lost")).unwrap();
-    let read = async || tokens(watcher.store().by_name(Some("shop"), "a").await.unwrap().as_slice());
+    let read = async || read(&watcher).await;
     assert_eq!(read().await, ["lost"]);
     server.faults().clear();
-    server.restart_at(1_000_000, [at(1_150, "backup")]).unwrap();
+    server.restart_at(1_000_000, [at(1_150, secret("a", "one", "backup"))]).unwrap();
     settle(secs(100)).await;
     assert_eq!(watcher.status().resource_version.as_deref(), Some("1000000"));
     assert_eq!(read().await, ["backup"]);

@@ -165,13 +165,6 @@ async fn c27_a_cluster_restored_from_a_backup_is_noticed_and_reported() {
     same_as_served(&watcher, &server).await;
 }
 
-/// An object as it is in a backup.
-fn at(version: u64, mut object: serde_json::Value) -> serde_json::Value {
-    object["metadata"]["resourceVersion"] = version.to_string().into();
-    object["metadata"]["uid"] = object["metadata"]["name"].clone();
-    object
-}
-
 #[tokio::test(start_paused = true)]
 async fn c27_a_restore_with_raised_versions_takes_objects_back_all_the_same() {
     // As `etcdutl snapshot restore --bump-revision --mark-compacted`: what was written after the backup is undone, all

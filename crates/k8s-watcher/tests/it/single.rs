@@ -59,16 +59,10 @@ async fn delete(server: &FakeApiServer, resource: &str, namespace: Option<&str>,
 
 #[tokio::test(start_paused = true)]
 async fn c27_a_restore_with_raised_versions_takes_the_object_back() {
-    let at = |version: u64, value: &str| {
-        let mut object = secret("a", value);
-        object["metadata"]["uid"] = "u".into();
-        object["metadata"]["resourceVersion"] = version.to_string().into();
-        object
-    };
     let server = fake().revision(1_200).start().await.unwrap();
-    server.restart_at(1_200, [at(1_150, "lost")]).unwrap();
+    server.restart_at(1_200, [at(1_150, secret("a", "lost"))]).unwrap();
     let (watcher, story) = watching_secret(&server).await;
-    server.restart_at(1_000_000, [at(950, "backup")]).unwrap();
+    server.restart_at(1_000_000, [at(950, secret("a", "backup"))]).unwrap();
     settle(secs(30)).await;
     assert_eq!(story.all(), ["synced lost", "backup"]);
     assert_eq!(token(&watcher.object().unwrap()), "backup");

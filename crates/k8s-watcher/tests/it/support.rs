@@ -28,6 +28,13 @@ pub(crate) fn config_map(name: &str, value: &str) -> Value {
     config_map_in("shop", name, value)
 }
 
+/// An object as it is in a backup, with a uid that stays.
+pub(crate) fn at(version: u64, mut object: Value) -> Value {
+    object["metadata"]["resourceVersion"] = version.to_string().into();
+    object["metadata"]["uid"] = object["metadata"]["name"].clone();
+    object
+}
+
 pub(crate) fn config_map_in(namespace: &str, name: &str, value: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",

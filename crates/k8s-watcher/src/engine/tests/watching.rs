@@ -100,6 +100,7 @@ fn c17_a_quiet_kind_is_not_lost_sight_of_where_the_idle_limit_is_shorter_than_bo
             assert!(longest <= secs(1), "{name}, {limit} s: not watched for {longest:?}");
             assert_eq!((sim.phase(), sim.finished()), (Phase::Watching, 1), "{name}, {limit} s");
             assert!(sim.reports().len() <= 1, "{name}, {limit} s: {:?}", sim.reports());
+            assert!(sim.requests.len() <= 610, "{name}, {limit} s: a request a second at most");
             let probes = sim.asked().iter().filter(|asked| **asked == "PROBE").count();
             assert!(probes <= 10, "{name}, {limit} s: {probes} probes");
             assert_eq!(probes > 0, name == "end", "{name}, {limit} s");
