@@ -24,12 +24,13 @@
 //!   twice changes nothing, and a server whose deletes carry the object's last version means it.
 //! - **A full list** is asked "not older than" anything seen before, so that a lagging replica
 //!   cannot take the store back; only a list from scratch forgets what was seen, or one at whose
-//!   end it is clear that history was set back. Pages without a version are consistent reads. "From any cache" (version 0) is never asked.
+//!   end it is clear that history was set back. Pages without a version are consistent reads. "From
+//!   any cache" (version 0) is never asked.
 //! - **Silence** can hide that a server was set back, since a real one filters what lies before
 //!   the version asked for. After two watches in a row without event or bookmark, one small list
 //!   (a probe; its object is ignored) compares versions, a minute after the last comparison at the
-//!   earliest. It can also mean that the server sends no bookmarks, or that something on the way keeps back what it says: from a watch that went
-//!   silent on, the server is asked to end watches before that would look like death, which also
+//!   earliest. It can also mean that the server sends no bookmarks, or that something on the way
+//!   keeps back what it says: from a watch that went silent on, the server is asked to end watches before that would look like death, which also
 //!   brings out what was kept back. One that does not even end is no way to hear of changes: the
 //!   full state is read instead.
 //!
